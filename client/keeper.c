@@ -18,6 +18,7 @@ void rbx_keeper_init(struct rbx_keeper *keeper, struct rbx_volume_control *contr
 	keeper->named = named;
 	for (i = 0; i < RBX_MEMBERS_MAX; i++)
 		keeper->asks[i].control = control;
+	rbx_intents_init(&keeper->intents, control);
 }
 
 static struct rbx_flow *flow_of(const struct rbx_keeper *keeper)

@@ -26,6 +26,7 @@
 #ifndef RBX_CLIENT_KEEPER_H
 #define RBX_CLIENT_KEEPER_H
 
+#include "client/intents.h"
 #include "client/named.h"
 #include "client/volume.h"
 
@@ -48,6 +49,7 @@ struct rbx_keeper {
 	struct rbx_server_set gone; /* suspects, and those that were judged; as the round began */
 	uint64_t again_ns; /* servers that could not be asked are asked again then */
 	struct rbx_keeper_ask asks[RBX_MEMBERS_MAX]; /* by the server's place */
+	struct rbx_intents_round intents;
 };
 
 /* Zeroed memory; the volume has not been connected yet. */

@@ -300,8 +300,10 @@ static int found(const struct rbx_named *named, struct rbx_session *session,
 	if (!label->is_complete || !upkeep)
 		return rbx_session_unmap(session, &loan);
 	err = rbx_upkeep_adopt(upkeep, server, label->label, &loan);
-	if (!err)
+	if (!err) {
+		rbx_upkeep_found_intent(upkeep, label->label, label->intent);
 		return 0;
+	}
 	return rbx_error(-EPROTO, "volume %s: %s has slab %llu of it, %s", named->record.name,
 			 rbx_session_name(session), (unsigned long long)label->label - 1,
 			 err == -EEXIST ? "which is there too often" : "which cannot be");

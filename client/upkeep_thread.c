@@ -23,18 +23,20 @@ static void sleep_until_wanted(struct rbx_volume_control *control,
 	}
 }
 
-/* Returns when the next one is to be made. */
+/* Returns when the next one is to be made. The upkeep may have words noted (intents.h). */
 static uint64_t round_make(struct rbx_volume_control *control)
 {
-	uint64_t keeper_ns = UINT64_MAX, upkeep_ns;
+	uint64_t keeper_ns, intents_ns, upkeep_ns;
 
-	if (control->keeper)
-		keeper_ns = rbx_keeper_round(control->keeper, rbx_now_ns());
+	if (!control->keeper)
+		return rbx_upkeep_round(&control->upkeep, rbx_now_ns());
+	keeper_ns = rbx_keeper_round(control->keeper, rbx_now_ns());
 	upkeep_ns = rbx_upkeep_round(&control->upkeep, rbx_now_ns());
+	intents_ns = rbx_intents_round(&control->keeper->intents, rbx_now_ns());
 	/* The round may have made whole what lacked replicas, or need another record. */
-	if (control->keeper && rbx_keeper_is_behind(control->keeper))
+	if (rbx_keeper_is_behind(control->keeper))
 		return 0;
-	return RBX_MIN(keeper_ns, upkeep_ns);
+	return RBX_MIN(RBX_MIN(keeper_ns, intents_ns), upkeep_ns);
 }
 
 static void *upkeep_main(void *argument)

@@ -8,6 +8,7 @@
  */
 #include "core/upkeep.h"
 
+#include "core/extents.h"
 #include "core/slab_spare.h"
 #include "core/status.h"
 
@@ -60,6 +61,8 @@ static void rebuilt_over(struct rbx_upkeep *upkeep, const struct rbx_asked *aske
 		rbx_slab_revoked(asked->slab, asked->server, &asked->loan);
 	else if (!err)
 		rbx_slab_labelled(asked->slab, asked->server, &asked->loan);
+	if (!err)
+		rbx_extents_joined(asked->slab);
 	(void)rbx_attention_note(&upkeep->flow->map->attention, asked->slab);
 	rbx_slab_unlock(asked->slab);
 }
@@ -130,19 +133,4 @@ int rbx_upkeep_adopt(struct rbx_upkeep *upkeep, uint32_t server, uint64_t label,
 	upkeep->servers[server].replicas_count++;
 	rbx_attention_relist(&map->attention, slab, RBX_PARK_NOT);
 	return 0;
-}
-
-void rbx_upkeep_even_out(struct rbx_upkeep *upkeep)
-{
-	struct rbx_volume_map *map = upkeep->flow->map;
-	uint32_t i;
-
-	for (i = 0; i < map->slab_count; i++) {
-		struct rbx_slab *slab = rbx_slab_at(&map->shape, i);
-
-		rbx_slab_lock(slab);
-		rbx_slab_differ_everywhere(slab);
-		(void)rbx_attention_note(&map->attention, slab);
-		rbx_slab_unlock(slab);
-	}
 }

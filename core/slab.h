@@ -73,6 +73,8 @@ enum rbx_replica_state {
 	RBX_REPLICA_LOST, /* failed or replaced: takes nothing new */
 };
 
+struct rbx_extents;
+
 /*
  * A group: slabs that share a lock. Each group has every RBX_SLAB_LOCKS-th slab of a volume,
  * so that neighbours do not share one. No thread takes a second such lock while holding one.
@@ -81,6 +83,7 @@ enum rbx_replica_state {
 struct rbx_slab_group {
 	struct rbx_lock lock; /* guards all slabs of the group, and what follows */
 	uint32_t cell_shift; /* that of the shape, to save a look-up; never changes */
+	struct rbx_extents *extents; /* of a guarded volume (extents.h), or NULL; never changes */
 	struct rbx_cells cells;
 	struct rbx_lost_pages *lost[RBX_LOST_BUCKETS]; /* of slabs that have lost pages */
 	struct rbx_slab_record *records; /* of slabs that have one */
@@ -436,8 +439,26 @@ bool rbx_slab_settles(const struct rbx_slab *slab);
  * of them, by what an unacknowledged write left. They are not read until the cell is copied
  * to them. */
 void rbx_slab_differ(struct rbx_slab *slab, uint8_t mask, uint32_t cell);
-/* All replicas may differ anywhere, in such a way. All but one are copied to. */
+/* All replicas may differ, in such a way: anywhere, or of a guarded volume in the extents that
+ * servers have noted (extents.h). All but one are copied to. */
 void rbx_slab_differ_everywhere(struct rbx_slab *slab);
+
+/* The extents of a range that lies in a slab: a bit for each 64th of it that is touched. */
+static inline uint64_t rbx_extents_of(uint32_t offset_bytes, uint32_t length_bytes,
+				      uint32_t slab_shift)
+{
+	uint32_t first = offset_bytes >> (slab_shift - 6);
+	uint32_t last = (offset_bytes + length_bytes - 1) >> (slab_shift - 6);
+
+	return (((uint64_t)2 << (last - first)) - 1) << first;
+}
+
+/* The same of a cell. */
+static inline uint64_t rbx_extents_of_cell(const struct rbx_slab_shape *shape, uint32_t cell)
+{
+	return rbx_extents_of(cell << shape->cell_shift, 1u << shape->cell_shift,
+			      shape->slab_shift);
+}
 
 static inline uint32_t rbx_slab_cells(const struct rbx_slab_shape *shape)
 {

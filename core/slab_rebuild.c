@@ -14,7 +14,8 @@
  * lost meanwhile, one of these existing replicas takes its place at once: they differ only in
  * what failed writes left, and no other replica is left to differ from.
  *
- * Not done: skipping cells that were never written.
+ * Replicas of a guarded volume that differ are copied only in the extents that may have been
+ * written (extents.h). Not done: skipping cells of other volumes that were never written.
  */
 #include "core/slab.h"
 
@@ -108,6 +109,7 @@ static void rebuild_begin(struct rbx_slab_record *record)
 {
 	record->copy_next = record->copy_end = 0;
 	record->again_next = record->again_end = 0;
+	record->copy_extents = 0;
 	record->copy_failures_count = 0;
 	record->copy_failed = false;
 	record->rebuild++;
@@ -140,11 +142,12 @@ void rbx_slab_target_join(struct rbx_slab *slab, uint32_t slot)
 {
 	target_add(slab, slot, false);
 	/* Discarded or lost meanwhile: there is nothing to copy. */
-	if (!slab->read_mask)
+	if (!slab->read_mask) {
 		rbx_slab_move(slab, slot, RBX_REPLICA_LOST);
-	else
-		copies_want(rbx_slab_record(slab), 0,
-			    rbx_slab_cells(rbx_slab_shape(slab)));
+		return;
+	}
+	copies_want(rbx_slab_record(slab), 0, rbx_slab_cells(rbx_slab_shape(slab)));
+	rbx_slab_record(slab)->copy_extents = 0;
 }
 
 void rbx_slab_differ(struct rbx_slab *slab, uint8_t mask, uint32_t cell)
@@ -162,6 +165,8 @@ void rbx_slab_differ(struct rbx_slab *slab, uint8_t mask, uint32_t cell)
 			target_add(slab, slot, true);
 	}
 	record = rbx_slab_record(slab);
+	if (record && record->copy_extents)
+		record->copy_extents |= rbx_extents_of_cell(rbx_slab_shape(slab), cell);
 	/* Cells that this pass has not reached will be copied as they are now. */
 	if (record && mask & rbx_slab_targets(slab) &&
 	    (cell < record->copy_next || cell >= record->copy_end))
@@ -179,6 +184,18 @@ void rbx_slab_differ_everywhere(struct rbx_slab *slab)
 
 /* ---- Copies ---------------------------------------------------------------*/
 
+/* Passes over cells of other extents than those that are copied: at most 64 steps. */
+static void cells_pass(const struct rbx_slab_shape *shape, struct rbx_slab_record *record)
+{
+	uint32_t extent_bytes = 1u << (shape->slab_shift - 6);
+	uint32_t step = RBX_MAX(extent_bytes >> shape->cell_shift, 1u);
+
+	while (record->copy_extents && record->copy_next != record->copy_end &&
+	       !(record->copy_extents & rbx_extents_of_cell(shape, record->copy_next)))
+		record->copy_next = RBX_MIN((record->copy_next / step + 1) * step,
+					    record->copy_end);
+}
+
 /* Whether there is a cell to copy; copy_next is then that one. */
 static bool copy_find(const struct rbx_slab *slab,
 		      struct rbx_slab_record *record)
@@ -188,10 +205,12 @@ static bool copy_find(const struct rbx_slab *slab,
 	RBX_ASSERT(record);
 	if (record->copy_failed)
 		return false;
+	cells_pass(rbx_slab_shape(slab), record);
 	if (record->copy_next == record->copy_end) {
 		record->copy_next = record->again_next;
 		record->copy_end = record->again_end;
 		record->again_next = record->again_end = 0;
+		cells_pass(rbx_slab_shape(slab), record);
 	}
 	return record->copy_next != record->copy_end;
 }

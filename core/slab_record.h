@@ -53,6 +53,8 @@ struct rbx_slab_record {
 	uint32_t copy_end; /* end of these cells */
 	uint32_t again_next; /* more cells to copy after these, */
 	uint32_t again_end; /* again, or for a replica that joined */
+	/* Of these cells, only those in these extents (extents.h); 0: all of them. */
+	uint64_t copy_extents;
 };
 
 RBX_STATIC_ASSERT(RBX_COPIES_MAX + RBX_RETRIES_MAX < 1u << 8, "the counts fit");

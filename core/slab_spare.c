@@ -13,6 +13,7 @@
  */
 #include "core/slab_spare.h"
 
+#include "core/extents.h"
 #include "core/loan_index.h"
 
 /* ---- Records ----------------------------------------------------------------------*/
@@ -47,12 +48,16 @@ struct rbx_doubts *rbx_slab_doubts(const struct rbx_slab *slab)
 	return slab->has_record ? doubts_of(shape, *record_link(slab)) : NULL;
 }
 
-/* Replicas that were found to differ while there was no record: they are copied whole. */
+/* Replicas that were found to differ while there was no record: they are copied whole, but for what
+ * is known to be equal. */
 static void targets_join(struct rbx_slab *slab, struct rbx_slab_record *record)
 {
 	record->stands_in_mask = rbx_slab_targets(slab);
-	if (record->stands_in_mask)
-		record->again_end = rbx_slab_cells(rbx_slab_shape(slab));
+	if (!record->stands_in_mask)
+		return;
+	record->again_end = rbx_slab_cells(rbx_slab_shape(slab));
+	if (rbx_slab_shape(slab)->is_guarded)
+		record->copy_extents = rbx_extents_unequal(slab);
 }
 
 static bool record_give(struct rbx_slab *slab, uint32_t kept_count)

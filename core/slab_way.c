@@ -129,7 +129,10 @@ static void way_begin(struct rbx_slab *slab, struct rbx_slab_group *group,
 void rbx_way_take(struct rbx_slab *slab, struct rbx_slab_group *group,
 		  struct rbx_piece *piece, struct rbx_piece_list *todo)
 {
-	if (rbx_way_take_granules(group, piece))
+	if (piece->kind == RBX_PIECE_WRITE && slab->read_mask &&
+	    rbx_way_must_wait(slab, group, piece))
+		rbx_extents_wait(slab, group, piece);
+	else if (rbx_way_take_granules(group, piece))
 		way_begin(slab, group, piece, todo);
 }
 

@@ -18,6 +18,7 @@
 #ifndef RBX_SLAB_WAY_H
 #define RBX_SLAB_WAY_H
 
+#include "core/extents.h"
 #include "core/server_runs.h"
 #include "core/slab.h"
 
@@ -167,6 +168,16 @@ static inline bool rbx_way_take_granules(struct rbx_slab_group *group,
 	return false;
 }
 
+/* Whether it has to be noted first that a write comes (extents.h). Called before it takes granules:
+ * from then on its extents stay safe, because it has its cell in use, or waits for it. */
+static inline bool rbx_way_must_wait(const struct rbx_slab *slab,
+				     const struct rbx_slab_group *group,
+				     const struct rbx_piece *piece)
+{
+	return group->extents &&
+	       !rbx_extents_may_write(group->extents, piece, rbx_slab_shape(slab)->slab_shift);
+}
+
 /* ---- Usual pieces -------------------------------------------------------------- */
 
 /* A slab keeps its record from before a copy starts until it has ended, so there are no copies
@@ -194,6 +205,8 @@ static inline void rbx_way_start_usual(struct rbx_slab *slab,
 		if (mask & (mask - 1))
 			mask = rbx_way_choose(slab, piece, (uint8_t)mask);
 		rbx_way_send(slab, piece, RBX_PIECE_READING, mask, runs);
+	} else if (rbx_way_must_wait(slab, group, piece)) {
+		rbx_extents_wait(slab, group, piece);
 	} else if (rbx_way_take_granules(group, piece)) {
 		rbx_way_send(slab, piece, RBX_PIECE_WRITING, slab->write_mask,
 			     runs);

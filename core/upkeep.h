@@ -269,9 +269,16 @@ rbx_upkeep_server_is_down(const struct rbx_upkeep *upkeep, uint32_t server)
 int rbx_upkeep_adopt(struct rbx_upkeep *upkeep, uint32_t server, uint64_t label,
 		     const struct rbx_loan *loan);
 
+/* And it has noted this intent word for that slab. */
+void rbx_upkeep_found_intent(struct rbx_upkeep *upkeep, uint64_t label, uint64_t word);
+
 /* The same, of a volume that was not closed: writes were under way, and may have reached some
- * replicas only. All are made like one of them, while the volume is used. */
+ * replicas only. In the extents that servers have noted (extents.h), all are to be made like one of
+ * them. */
 void rbx_upkeep_even_out(struct rbx_upkeep *upkeep);
+/* Before the volume is used, while rounds are made: 0: all replicas are equal; -EAGAIN: not yet;
+ * -EIO: they cannot be made so. next: 0 at first; up to which slab they are. */
+int rbx_upkeep_evened_out(struct rbx_upkeep *upkeep, uint32_t *next);
 
 /* Whether each slab has all its replicas, complete, or was never written. Of the thread that
  * makes rounds. */

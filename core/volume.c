@@ -3,11 +3,12 @@
  * volume.c - the map of a volume, see volume.h.
  *
  * The memory of a map is one block: the map, the groups of slabs that share a lock, the
- * slabs, the checksums of all slabs, the tables of the index of loans, and the lists of slabs
- * that want attention.
+ * slabs, the checksums or intent words of all slabs, the tables of the index of loans, and the
+ * lists of slabs that want attention.
  */
 #include "core/volume.h"
 
+#include "core/extents.h"
 #include "core/slab_spare.h"
 
 static bool is_power_of_two(uint64_t n)
@@ -61,6 +62,16 @@ static size_t doubts_size(const struct rbx_volume_shape *shape)
 	return shape->checksums ? RBX_SLAB_RECORDS * sizeof(struct rbx_doubts) : 0;
 }
 
+static bool is_guarded(const struct rbx_volume_shape *shape)
+{
+	return shape->is_named && shape->replicas > 1;
+}
+
+static size_t extents_size(const struct rbx_volume_shape *shape)
+{
+	return is_guarded(shape) ? rbx_extents_size(slab_count(shape)) : 0;
+}
+
 static uint32_t slab_size(const struct rbx_volume_shape *shape)
 {
 	return rbx_slab_size(shape->replicas);
@@ -79,8 +90,17 @@ size_t rbx_volume_map_size(const struct rbx_volume_shape *shape)
 	       RBX_SLAB_LOCKS * sizeof(struct rbx_slab_group) +
 	       rbx_slab_table_size(slab_count(shape), slab_size(shape)) +
 	       checksums_size(shape) + doubts_size(shape) +
-	       rbx_loan_index_size(numbers(shape)) +
+	       extents_size(shape) + rbx_loan_index_size(numbers(shape)) +
 	       rbx_attention_size(slab_count(shape));
+}
+
+static void extents_open(struct rbx_volume_map *map, void *memory)
+{
+	struct rbx_extents *extents = rbx_extents_init(memory);
+	uint32_t i;
+
+	for (i = 0; i < RBX_SLAB_LOCKS; i++)
+		map->shape.groups[i].extents = extents;
 }
 
 struct rbx_volume_map *
@@ -99,7 +119,7 @@ rbx_volume_map_init(void *memory, const struct rbx_volume_shape *shape,
 	map->shape.slots = shape->replicas + 1;
 	map->shape.on_demand = shape->on_demand;
 	map->shape.is_named = shape->is_named;
-	map->shape.is_guarded = shape->is_named && shape->replicas > 1;
+	map->shape.is_guarded = is_guarded(shape);
 	map->size_bytes = shape->size_bytes;
 	map->slab_count = slab_count(shape);
 	map->slab_mask = (uint32_t)(shape->slab_bytes - 1);
@@ -122,6 +142,9 @@ rbx_volume_map_init(void *memory, const struct rbx_volume_shape *shape,
 	for (i = 0; i < map->slab_count; i++)
 		rbx_slab_init(rbx_slab_at(&map->shape, i));
 	tables += checksums_size(shape) + doubts_size(shape);
+	if (is_guarded(shape))
+		extents_open(map, tables);
+	tables += extents_size(shape);
 	rbx_loan_index_init(&map->loans, tables, numbers(shape), &map->shape);
 	tables += rbx_loan_index_size(numbers(shape));
 	rbx_attention_init(&map->attention, tables, &map->shape,

@@ -154,6 +154,7 @@ static uint32_t slab_begin(struct rbx_server *s, struct rbx_late_answer *late)
 	RBX_ASSERT(!slab->holder && !slab->asker);
 	slab->holder = holder;
 	slab->map = late->map;
+	slab->intent = UINT64_MAX; /* until its writer says more */
 	holder->slabs_held++;
 	slab->asker = late;
 	late->slab = slab;

@@ -106,6 +106,7 @@ struct rbx_data_qp {
 struct rbx_slab {
 	struct rbx_holder *holder; /* that has or had it; NULL: the slab is free */
 	struct rbx_wire_map map; /* of a named volume: which of its slabs it is */
+	uint64_t intent; /* and where its writer may be writing: a bit for each 64th */
 	struct rbx_late_answer *asker; /* told when the slab is ready; or NULL */
 };
 

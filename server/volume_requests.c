@@ -249,6 +249,7 @@ static void labels_send(struct rbx_server *s, struct rbx_connection *c,
 			.remote_addr = (uintptr_t)memory->addr,
 			.rkey = memory->mr->rkey,
 			.is_complete = slab->map.is_complete,
+			.intent = slab->intent,
 		};
 		at = loan.slab_id;
 	}
@@ -271,6 +272,24 @@ static void slab_complete(struct rbx_server *s, struct rbx_connection *c,
 	done(s, c, message->request_id, kept->acceptor.promised_epoch);
 }
 
+/* A slab that it has no more has no contents that could differ from others. */
+static void intents_note(struct rbx_server *s, struct rbx_connection *c,
+			 const struct rbx_wire_message *message)
+{
+	const struct rbx_wire_intents *intents = &message->intents;
+	struct rbx_kept_volume *kept = c->client->volume;
+	uint32_t i;
+
+	for (i = 0; i < intents->count; i++) {
+		const struct rbx_wire_intent *intent = &intents->intents[i];
+		const struct rbx_lender_loan loan = { intent->slab_id, intent->epoch };
+
+		if (!rbx_lender_check(s->lender, kept->holder.id, &loan))
+			s->slabs[loan.slab_id - 1].intent = intent->word;
+	}
+	done(s, c, message->request_id, kept->acceptor.promised_epoch);
+}
+
 void rbx_volume_request(struct rbx_server *s, struct rbx_connection *c,
 			const struct rbx_wire_message *message)
 {
@@ -289,6 +308,8 @@ void rbx_volume_request(struct rbx_server *s, struct rbx_connection *c,
 		volume_reserve(s, c, message);
 	else if (message->type == RBX_WIRE_LABELS)
 		labels_send(s, c, message);
+	else if (message->type == RBX_WIRE_INTENTS)
+		intents_note(s, c, message);
 	else
 		slab_complete(s, c, message);
 }

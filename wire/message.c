@@ -170,6 +170,11 @@ static void walk_labels(struct rbx_cursor *c, struct rbx_wire_message *m)
 	rbx_wire_walk_labels(c, &m->labels);
 }
 
+static void walk_intents(struct rbx_cursor *c, struct rbx_wire_message *m)
+{
+	rbx_wire_walk_intents(c, &m->intents);
+}
+
 static void walk_name(struct rbx_cursor *c, struct rbx_wire_message *m)
 {
 	rbx_wire_walk_text(c, m->name, sizeof(m->name));
@@ -210,6 +215,7 @@ static const struct layout layouts[RBX_WIRE_TYPES_END] = {
 	[RBX_WIRE_LABELS_REPLY] = { 736, false, walk_labels },
 	[RBX_WIRE_SLAB_COMPLETE] = { 8, true, walk_slab_id },
 	[RBX_WIRE_VOLUME_RESERVE] = { 64, false, walk_name },
+	[RBX_WIRE_INTENTS] = { 776, false, walk_intents },
 };
 
 RBX_STATIC_ASSERT(352 == 6 * 8 + 4 * 4 + RBX_SERVER_LABELS_BYTES + RBX_WIRE_PROOF_BYTES &&
@@ -226,7 +232,8 @@ RBX_STATIC_ASSERT(736 == RBX_WIRE_VOLUME_NAME_BYTES + RBX_CREDENTIAL_BYTES + 6 *
 RBX_STATIC_ASSERT(832 == 736 + RBX_WIRE_HOLDER_BYTES + 3 * 8 + 8 &&
 			  RBX_WIRE_HEADER_BYTES + 832 <= RBX_WIRE_MESSAGE_BYTES_MAX,
 		  "VOLUME, the longest message, fits");
-RBX_STATIC_ASSERT(736 == 16 + 40 * RBX_WIRE_LABELS_MAX, "LABELS_REPLY");
+RBX_STATIC_ASSERT(736 == 16 + 48 * RBX_WIRE_LABELS_MAX, "LABELS_REPLY");
+RBX_STATIC_ASSERT(776 == 8 + 24 * RBX_WIRE_INTENTS_MAX, "INTENTS");
 RBX_STATIC_ASSERT(RBX_WIRE_HEADER_BYTES == 4 + 2 + 2 + 4 + 4 + 8 + 8 + 32,
 		  "magic, version, type, length, status, id, epoch, reserved");
 
@@ -338,6 +345,8 @@ static bool message_makes_sense(const struct rbx_wire_message *m)
 		       rbx_wire_volume_name_makes_sense(m->name);
 	case RBX_WIRE_LABELS_REPLY:
 		return rbx_wire_labels_make_sense(&m->labels);
+	case RBX_WIRE_INTENTS:
+		return rbx_wire_intents_make_sense(&m->intents);
 	default:
 		return true;
 	}

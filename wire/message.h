@@ -56,11 +56,12 @@ enum rbx_wire_type {
 	RBX_WIRE_VOLUME, /* server: answer to both: what I know of the volume */
 	RBX_WIRE_VOLUME_ACCEPT, /* client: from now on this is its record */
 	RBX_WIRE_VOLUME_REMOVE, /* client: forget it */
-	RBX_WIRE_VOLUME_DONE, /* server: answer to these, and to SLAB_COMPLETE */
+	RBX_WIRE_VOLUME_DONE, /* server: answer to these, SLAB_COMPLETE and INTENTS */
 	RBX_WIRE_LABELS, /* client: which slabs do you have of it? */
 	RBX_WIRE_LABELS_REPLY, /* server: these */
 	RBX_WIRE_SLAB_COMPLETE, /* client: the contents of this slab are all there */
 	RBX_WIRE_VOLUME_RESERVE, /* client: this name, too, is for the volume and no other */
+	RBX_WIRE_INTENTS, /* client: what may be written just now, of these slabs */
 	RBX_WIRE_TYPES_END,
 };
 
@@ -185,6 +186,7 @@ struct rbx_wire_message {
 		struct rbx_wire_volume volume;
 		struct rbx_wire_record record; /* VOLUME_ACCEPT */
 		struct rbx_wire_labels labels;
+		struct rbx_wire_intents intents;
 		char name[RBX_WIRE_VOLUME_NAME_BYTES]; /* VOLUME_RESERVE; empty: none */
 		uint64_t writer_epoch; /* VOLUME_DONE: that was promised */
 		uint64_t slab_id; /* SLAB_QUERY, SLAB_UNMAP, SLAB_COMPLETE */

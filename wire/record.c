@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * record.c - encodes, decodes and checks the records and labels of record.h.
+ * record.c - encodes, decodes and checks the records, labels and intent words of record.h.
  */
 #include "wire/record.h"
 
@@ -46,6 +46,20 @@ void rbx_wire_walk_labels(struct rbx_cursor *c, struct rbx_wire_labels *labels)
 		rbx_cursor_u64(c, &label->remote_addr);
 		rbx_cursor_u32(c, &label->rkey);
 		rbx_cursor_u32(c, &label->is_complete);
+		rbx_cursor_u64(c, &label->intent);
+	}
+}
+
+void rbx_wire_walk_intents(struct rbx_cursor *c, struct rbx_wire_intents *intents)
+{
+	uint32_t i;
+
+	rbx_cursor_u32(c, &intents->count);
+	rbx_cursor_zeros(c, 4);
+	for (i = 0; i < RBX_WIRE_INTENTS_MAX; i++) {
+		rbx_cursor_u64(c, &intents->intents[i].slab_id);
+		rbx_cursor_u64(c, &intents->intents[i].epoch);
+		rbx_cursor_u64(c, &intents->intents[i].word);
 	}
 }
 
@@ -118,7 +132,7 @@ static bool label_makes_sense(const struct rbx_wire_label *label)
 static bool label_is_zero(const struct rbx_wire_label *label)
 {
 	return !label->label && !label->slab_id && !label->epoch && !label->remote_addr &&
-	       !label->rkey && !label->is_complete;
+	       !label->rkey && !label->is_complete && !label->intent;
 }
 
 bool rbx_wire_labels_make_sense(const struct rbx_wire_labels *labels)
@@ -131,5 +145,21 @@ bool rbx_wire_labels_make_sense(const struct rbx_wire_labels *labels)
 		if (i < labels->count ? !label_makes_sense(&labels->labels[i]) :
 					!label_is_zero(&labels->labels[i]))
 			return false;
+	return true;
+}
+
+bool rbx_wire_intents_make_sense(const struct rbx_wire_intents *intents)
+{
+	uint32_t i;
+
+	if (!intents->count || intents->count > RBX_WIRE_INTENTS_MAX)
+		return false;
+	for (i = 0; i < RBX_WIRE_INTENTS_MAX; i++) {
+		const struct rbx_wire_intent *intent = &intents->intents[i];
+
+		if (i < intents->count ? !intent->slab_id || !intent->epoch :
+					 intent->slab_id || intent->epoch || intent->word)
+			return false;
+	}
 	return true;
 }

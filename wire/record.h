@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * record.h - what the servers of a named volume know of it, as it travels: the record of the
- * volume, and a label for each slab that a server has of it (docs/named-volumes.md).
+ * volume, and a label and an intent word for each slab that a server has of it
+ * (docs/named-volumes.md).
  *
  * The record fits into one message. That bounds the servers of a volume.
  */
@@ -14,7 +15,8 @@
 #define RBX_WIRE_VOLUME_NAME_BYTES 64u /* with the zero at its end */
 #define RBX_WIRE_HOLDER_BYTES 64u /* the same */
 #define RBX_WIRE_MEMBERS_MAX 64u
-#define RBX_WIRE_LABELS_MAX 18u /* in one message */
+#define RBX_WIRE_LABELS_MAX 15u /* in one message */
+#define RBX_WIRE_INTENTS_MAX 32u /* the same */
 
 enum rbx_wire_member_flags {
 	RBX_WIRE_MEMBER_OUT = 1, /* it may have missed writes */
@@ -51,12 +53,25 @@ struct rbx_wire_label {
 	uint64_t remote_addr;
 	uint32_t rkey;
 	uint32_t is_complete; /* 0: its contents were never all there */
+	uint64_t intent; /* a bit for each 64th of it that may be written just now */
 };
 
 struct rbx_wire_labels {
 	uint64_t next; /* where to go on; 0: these are the last */
 	uint32_t count;
 	struct rbx_wire_label labels[RBX_WIRE_LABELS_MAX]; /* zero from the count on */
+};
+
+/* The intent word of a slab from now on. */
+struct rbx_wire_intent {
+	uint64_t slab_id;
+	uint64_t epoch; /* of the loan */
+	uint64_t word;
+};
+
+struct rbx_wire_intents {
+	uint32_t count;
+	struct rbx_wire_intent intents[RBX_WIRE_INTENTS_MAX]; /* zero from the count on */
 };
 
 static inline bool rbx_record_is_newer(const struct rbx_wire_record *a,
@@ -108,6 +123,7 @@ static inline bool rbx_record_has_member(const struct rbx_wire_record *record,
 void rbx_wire_walk_text(struct rbx_cursor *c, char *text, size_t size);
 void rbx_wire_walk_record(struct rbx_cursor *c, struct rbx_wire_record *record);
 void rbx_wire_walk_labels(struct rbx_cursor *c, struct rbx_wire_labels *labels);
+void rbx_wire_walk_intents(struct rbx_cursor *c, struct rbx_wire_intents *intents);
 
 /* Whether it can be the name of a volume: 1 to 63 of A-Z a-z 0-9 . _ -, and it begins with a
  * letter or a digit. */
@@ -116,5 +132,6 @@ bool rbx_wire_volume_name_makes_sense(const char name[RBX_WIRE_VOLUME_NAME_BYTES
 bool rbx_wire_text_makes_sense(const char *text, size_t size);
 bool rbx_wire_record_makes_sense(const struct rbx_wire_record *record);
 bool rbx_wire_labels_make_sense(const struct rbx_wire_labels *labels);
+bool rbx_wire_intents_make_sense(const struct rbx_wire_intents *intents);
 
 #endif

@@ -269,6 +269,20 @@ int rbx_volume_named_take(struct rbx_volume *volume)
 	return err;
 }
 
+int rbx_volume_named_wait_even(struct rbx_volume *volume)
+{
+	uint32_t next = 0;
+	int err;
+
+	if (!volume->control.keeper)
+		return 0;
+	while ((err = rbx_upkeep_evened_out(&volume->control.upkeep, &next)) == -EAGAIN)
+		rbx_volume_turn_wait(volume);
+	return err ? rbx_error(err, "volume %s: its replicas cannot be made equal after a crash, because a server or this machine fails: open it again",
+			       volume->control.named->record.name) :
+		     0;
+}
+
 void rbx_volume_named_close(struct rbx_volume *volume)
 {
 	if (!volume->control.keeper)

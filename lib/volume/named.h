@@ -16,6 +16,9 @@ int rbx_volume_named_begin(struct rbx_volume *volume, const char *servers, char 
 /* The servers are connected, and their slabs are to be taken into the map. 0, or -errno that
  * was reported. */
 int rbx_volume_named_take(struct rbx_volume *volume);
+/* Rounds of upkeep are made: waits until all replicas are equal, if the last client has crashed.
+ * 0, or -errno that was reported. Blocks. */
+int rbx_volume_named_wait_even(struct rbx_volume *volume);
 /* Nothing of the program's is under way, and the upkeep thread has ended. Blocks. */
 void rbx_volume_named_close(struct rbx_volume *volume);
 void rbx_volume_named_free(struct rbx_volume *volume);

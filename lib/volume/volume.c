@@ -197,6 +197,26 @@ static int connect_to(struct rbx_volume *volume, const char *servers, uint64_t s
 	return err;
 }
 
+void rbx_volume_turn_wait(const struct rbx_volume *volume)
+{
+	if (!rbx_context_options(volume->ctx)->pollers)
+		(void)rbx_poll(volume->ctx);
+	usleep(100);
+}
+
+/* Nothing of the program's is under way. */
+static void upkeep_stop(struct rbx_volume *volume)
+{
+	rbx_volume_upkeep_stop(&volume->control);
+	rbx_volume_named_close(volume);
+	rbx_upkeep_abandon(&volume->control.upkeep);
+	while (rbx_rebuild_is_under_way(&volume->control.flow))
+		rbx_volume_turn_wait(volume);
+	/* The last completion may still be in a poller's hands. */
+	rbx_pollers_visit_all(volume->ctx);
+	rbx_upkeep_end(&volume->control.upkeep);
+}
+
 int rbx_volume_open(struct rbx_context *ctx, struct rbx_volume **volume_out,
 		    const char *servers, uint64_t size,
 		    const struct rbx_volume_options *options)
@@ -237,16 +257,18 @@ int rbx_volume_open(struct rbx_context *ctx, struct rbx_volume **volume_out,
 		err = rbx_volume_upkeep_start(&volume->control);
 	if (err)
 		goto out_abandon;
-	err = rbx_volume_joins_start(volume);
+	err = rbx_volume_named_wait_even(volume);
+	if (!err)
+		err = rbx_volume_joins_start(volume);
 	if (err)
-		goto out_stop_upkeep;
+		goto out_stop;
 	RBX_FETCH_ADD(&ctx->volumes_count, 1);
 	*volume_out = volume;
 	return 0;
 
-out_stop_upkeep:
-	rbx_volume_upkeep_stop(&volume->control);
-	rbx_volume_named_close(volume);
+out_stop:
+	upkeep_stop(volume);
+	goto out_close_servers;
 out_abandon:
 	rbx_upkeep_abandon(&volume->control.upkeep);
 	rbx_upkeep_end(&volume->control.upkeep);
@@ -257,14 +279,6 @@ out_close_servers:
 out_free:
 	volume_free(volume);
 	return err;
-}
-
-/* Gives completions time. If the program polls, this polls. */
-static void turn_wait(struct rbx_volume *volume)
-{
-	if (!rbx_context_options(volume->ctx)->pollers)
-		(void)rbx_poll(volume->ctx);
-	usleep(100);
 }
 
 int rbx_volume_close(struct rbx_volume *volume)
@@ -282,15 +296,8 @@ int rbx_volume_close(struct rbx_volume *volume)
 	rbx_plug_flush();
 	rbx_upkeep_closes(&volume->control.upkeep);
 	while (!rbx_piece_pool_is_idle(&volume->control.flow.pool))
-		turn_wait(volume);
-	rbx_volume_upkeep_stop(&volume->control);
-	rbx_volume_named_close(volume);
-	rbx_upkeep_abandon(&volume->control.upkeep);
-	while (rbx_rebuild_is_under_way(&volume->control.flow))
-		turn_wait(volume);
-	/* The last completion may still be in a poller's hands. */
-	rbx_pollers_visit_all(ctx);
-	rbx_upkeep_end(&volume->control.upkeep);
+		rbx_volume_turn_wait(volume);
+	upkeep_stop(volume);
 	/* No events come after this. They look at the map. */
 	rbx_volume_servers_leave(&volume->control);
 	memory_free(volume);

@@ -67,6 +67,13 @@ int rbx_upkeep_adopt(struct rbx_upkeep *upkeep, uint32_t number, uint64_t label,
 	return 0;
 }
 
+void rbx_upkeep_found_intent(struct rbx_upkeep *upkeep, uint64_t label, uint64_t word)
+{
+	(void)upkeep;
+	(void)label;
+	(void)word;
+}
+
 /* ---- What it says ------------------------------------------------------------------------*/
 
 static struct rbx_wire_volume volume_of(uint64_t id, uint64_t epoch)

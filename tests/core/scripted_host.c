@@ -108,9 +108,20 @@ void host_poll_slot(struct host *host, uint32_t slot, int32_t status,
 			  is_carried_out);
 }
 
+void host_note(struct host *host)
+{
+	struct rbx_intents intents;
+	bool is_full;
+
+	while (rbx_extents_next(host->flow.map, &intents, &is_full))
+		rbx_extents_noted(&host->flow, &intents);
+}
+
 bool host_round(struct host *host)
 {
 	host->due_ns = rbx_upkeep_round(&host->upkeep, host->now_ns);
+	if (host->flow.map->shape.is_guarded && !host->notes_nothing)
+		host_note(host);
 	return host->due_ns != UINT64_MAX;
 }
 

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "core/extents.h"
 #include "core/slab_spare.h"
 #include "core/upkeep.h"
 
@@ -56,6 +57,7 @@ struct host {
 	bool reuses_keys; /* an area has the same key whenever it is lent */
 	uint32_t asks_count, asks_max_count; /* of servers, at a time */
 	int32_t fails_here; /* what all parts end with, or 0 */
+	bool notes_nothing; /* rounds do not have servers note where it is written */
 
 	struct rbx_fragment *sent_first, *sent_last; /* to any server */
 	uint32_t submits_count;
@@ -116,6 +118,8 @@ void host_poll_slot(struct host *host, uint32_t slot, int32_t status,
 		    bool is_carried_out);
 void host_poll_slot_of(struct host *host, enum rbx_piece_kind kind, uint32_t slot,
 		       int32_t status, bool is_carried_out);
+/* Servers note where it is to be written, as often as there is something to note. */
+void host_note(struct host *host);
 /* A round; returns whether it wants another one though nothing happens. */
 bool host_round(struct host *host);
 /* A second later: polls and makes rounds until nothing moves; returns what the last round said. */

@@ -202,7 +202,8 @@ static void all_labels_are_told(void **state)
 static void what_needs_a_volume_is_refused_without_one(void **state)
 {
 	static const uint16_t types[] = { RBX_WIRE_VOLUME_REMOVE, RBX_WIRE_LABELS,
-					  RBX_WIRE_SLAB_COMPLETE, RBX_WIRE_SLAB_MAP };
+					  RBX_WIRE_SLAB_COMPLETE, RBX_WIRE_SLAB_MAP,
+					  RBX_WIRE_INTENTS };
 	struct raw_client raw;
 	struct world world;
 	size_t i;
@@ -216,6 +217,8 @@ static void what_needs_a_volume_is_refused_without_one(void **state)
 			m.epoch = m.slab_id = 1;
 		if (m.type == RBX_WIRE_SLAB_MAP)
 			m.map.label = 1;
+		if (m.type == RBX_WIRE_INTENTS)
+			m.intents = (struct rbx_wire_intents){ 1, { { 1, 1, 1 } } };
 		raw_client_arrive(&raw, &world);
 		raw_client_enter(&raw);
 		raw_client_send(&raw, &m);

@@ -135,7 +135,13 @@ static struct rbx_wire_message sample(uint16_t type)
 			m.labels.labels[i] = (struct rbx_wire_label){
 				.label = 36 + i, .slab_id = 37, .epoch = 38,
 				.remote_addr = 39, .rkey = 40, .is_complete = i % 2,
+				.intent = 41,
 			};
+		break;
+	case RBX_WIRE_INTENTS:
+		m.intents.count = RBX_WIRE_INTENTS_MAX - 1;
+		for (i = 0; i < m.intents.count; i++)
+			m.intents.intents[i] = (struct rbx_wire_intent){ 42 + i, 43, i };
 		break;
 	}
 	return m;
@@ -370,6 +376,7 @@ static void volume_that_makes_no_sense_is_refused(void **state)
 	struct rbx_wire_message reserve = sample(RBX_WIRE_VOLUME_RESERVE);
 	struct rbx_wire_message none = { .type = RBX_WIRE_VOLUME_RESERVE };
 	struct rbx_wire_message labels = sample(RBX_WIRE_LABELS_REPLY);
+	struct rbx_wire_message intents = sample(RBX_WIRE_INTENTS);
 	struct rbx_wire_message map = sample(RBX_WIRE_SLAB_MAP);
 
 	(void)state;
@@ -407,6 +414,12 @@ static void volume_that_makes_no_sense_is_refused(void **state)
 	assert_int_equal(decode_volume(labels, 8, RBX_WIRE_LABELS_MAX + 1), -EBADMSG);
 	assert_int_equal(decode_volume(labels, 16, 0), -EBADMSG); /* label 0 */
 	assert_int_equal(decode_volume(labels, 52, 2), -EBADMSG);
+	assert_int_equal(decode_volume(intents, 0, RBX_WIRE_INTENTS_MAX), -EBADMSG);
+	assert_int_equal(decode_volume(intents, 0, RBX_WIRE_INTENTS_MAX + 1), -EBADMSG);
+	assert_int_equal(decode_volume(intents, 8, 0), -EBADMSG); /* slab 0 */
+	assert_int_equal(decode_volume(intents, 16, 0), -EBADMSG); /* epoch 0 */
+	assert_int_equal(decode_volume(intents, 8 + 24 * (RBX_WIRE_INTENTS_MAX - 1) + 16, 1),
+			 -EBADMSG); /* a word behind the last one */
 	assert_int_equal(decode_volume(map, 0, 0), -EBADMSG); /* complete, and no label */
 	assert_int_equal(decode_volume(map, 8, 2), -EBADMSG);
 }

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* extents.c - see extents.h. */
+#include "core/extents.h"
+
+#include "core/flow.h"
+#include "core/slab_way.h"
+
+size_t rbx_extents_size(uint32_t slab_count)
+{
+	return sizeof(struct rbx_extents) + slab_count * sizeof(struct rbx_extent_word);
+}
+
+struct rbx_extents *rbx_extents_init(void *memory)
+{
+	struct rbx_extents *extents = memory;
+
+	rbx_lock_init(&extents->lock);
+	extents->words = (struct rbx_extent_word *)(extents + 1);
+	extents->set_max = RBX_EXTENTS_MAX;
+	return extents;
+}
+
+static struct rbx_extents *extents_of(const struct rbx_slab *slab)
+{
+	return rbx_slab_group(slab)->extents;
+}
+
+static struct rbx_extent_word *word_of(const struct rbx_slab *slab)
+{
+	return &extents_of(slab)->words[rbx_slab_index(slab)];
+}
+
+/* ---- The queue of words that are to be sent ------------------------------------------ */
+
+/* With the slab's lock held. It is sent after what is out now. */
+static void word_queue(struct rbx_slab *slab)
+{
+	struct rbx_extents *extents = extents_of(slab);
+	uint32_t number = rbx_slab_index(slab) + 1;
+	struct rbx_extent_word *word = word_of(slab);
+
+	if (word->is_queued)
+		return;
+	word->is_queued = true;
+	slab->attention = true; /* which wakes the thread that makes rounds */
+	rbx_lock(&extents->lock);
+	word->next = 0;
+	if (extents->last)
+		extents->words[extents->last - 1].next = number;
+	else
+		extents->first = number;
+	extents->last = number;
+	rbx_unlock(&extents->lock);
+}
+
+/* The first one, which stays; or NULL. Only the thread that makes rounds takes any off. */
+static struct rbx_slab *queue_first(const struct rbx_volume_map *map)
+{
+	struct rbx_extents *extents = map->shape.groups[0].extents;
+	uint32_t first;
+
+	rbx_lock(&extents->lock);
+	first = extents->first;
+	rbx_unlock(&extents->lock);
+	return first ? rbx_slab_at(&map->shape, first - 1) : NULL;
+}
+
+/* With the slab's lock held. */
+static void queue_take_first(struct rbx_slab *slab)
+{
+	struct rbx_extents *extents = extents_of(slab);
+	struct rbx_extent_word *word = word_of(slab);
+
+	rbx_lock(&extents->lock);
+	RBX_ASSERT(extents->first == rbx_slab_index(slab) + 1);
+	extents->first = word->next;
+	if (!extents->first)
+		extents->last = 0;
+	rbx_unlock(&extents->lock);
+	word->is_queued = false;
+}
+
+/* ---- Writes that wait ------------------------------------------------------------------ */
+
+/* The queue of a cell number that no slab has; another one than rbx_slab_waiting_place(). */
+static uint64_t waiting_place(const struct rbx_slab *slab)
+{
+	return rbx_slab_waiting_place(slab) - 1;
+}
+
+static uint64_t extents_of_piece(const struct rbx_slab *slab, const struct rbx_piece *piece)
+{
+	return rbx_extents_of(piece->offset_bytes, piece->length_bytes,
+			      rbx_slab_shape(slab)->slab_shift);
+}
+
+void rbx_extents_wait(struct rbx_slab *slab, struct rbx_slab_group *group,
+		      struct rbx_piece *piece)
+{
+	struct rbx_extent_word *word = word_of(slab);
+
+	rbx_way_move(piece, RBX_PIECE_WAITING);
+	rbx_cell_wait(&group->cells, piece, waiting_place(slab));
+	word->has_waiters = true;
+	word->waited |= extents_of_piece(slab, piece);
+	word->asked |= extents_of_piece(slab, piece) & ~word->safe;
+	word_queue(slab);
+}
+
+/* All that wait are taken off the queue before the first goes on, because it may wait again. */
+static struct rbx_piece_list waiters_take(struct rbx_slab *slab, struct rbx_slab_group *group)
+{
+	struct rbx_extent_word *word = word_of(slab);
+	struct rbx_piece_list list = { 0 };
+
+	while (word->has_waiters)
+		rbx_piece_list_add(&list, rbx_cell_dismiss(&group->cells, waiting_place(slab),
+							   &word->has_waiters));
+	word->waited = 0;
+	return list;
+}
+
+static void waiters_go_on(struct rbx_slab *slab, struct rbx_slab_group *group,
+			  struct rbx_piece_list *todo)
+{
+	struct rbx_piece_list list = waiters_take(slab, group);
+	struct rbx_piece *piece;
+
+	while ((piece = rbx_piece_list_take(&list)))
+		rbx_way_take(slab, group, piece, todo);
+}
+
+static void waiters_fail(struct rbx_slab *slab, struct rbx_slab_group *group,
+			 struct rbx_piece_list *todo)
+{
+	struct rbx_piece_list list = waiters_take(slab, group);
+	struct rbx_piece *piece;
+
+	while ((piece = rbx_piece_list_take(&list)))
+		rbx_way_end(piece, -EIO, todo);
+	word_of(slab)->asked = 0;
+}
+
+/* ---- Room ---------------------------------------------------------------------------------- */
+
+/* How many extents are looked at to make room for the bits of one word. */
+#define LOOKS_MAX 128u
+
+/* Whether a piece has granules in this extent, or waits for some. Bounded by the pieces in the
+ * slabs of the group. */
+static bool is_in_use(const struct rbx_slab *slab, const struct rbx_slab_group *group,
+		      uint64_t bit)
+{
+	const struct rbx_slab_shape *shape = rbx_slab_shape(slab);
+	const struct rbx_cell *cell;
+	uint32_t i;
+
+	for (i = 0; i < RBX_CELL_BUCKETS; i++) {
+		for (cell = group->cells.buckets[i]; cell; cell = cell->next) {
+			uint32_t number = (uint32_t)cell->place;
+
+			if (cell->place >> 32 == rbx_slab_index(slab) &&
+			    number < rbx_slab_cells(shape) &&
+			    rbx_extents_of_cell(shape, number) & bit)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Not those of a write that waits for another extent as well: the two could be cleared in turn. */
+static bool may_clear(const struct rbx_slab *slab, const struct rbx_slab_group *group,
+		      uint64_t bit)
+{
+	const struct rbx_extent_word *word = word_of(slab);
+
+	return word->safe & bit && !(word->waited & bit) && slab->read_mask == slab->write_mask &&
+	       !is_in_use(slab, group, bit);
+}
+
+/* Looks at one of the extents that are set. Returns whether it was cleared. */
+static bool clear_one(struct rbx_volume_map *map, struct rbx_extents *extents)
+{
+	struct rbx_extent_set *set = &extents->set[extents->set_next % extents->set_count];
+	struct rbx_slab *slab = rbx_slab_at(&map->shape, set->slab_index);
+	struct rbx_slab_group *group = rbx_slab_group(slab);
+	struct rbx_extent_word *word = word_of(slab);
+	uint64_t bit = (uint64_t)1 << set->extent;
+	bool clears;
+
+	rbx_lock(&group->lock);
+	clears = !(word->written & bit) && may_clear(slab, group, bit);
+	word->written &= ~bit;
+	if (clears) {
+		word->safe &= ~bit;
+		word->noted &= ~bit;
+		word_queue(slab);
+	}
+	rbx_unlock(&group->lock);
+	if (clears)
+		*set = extents->set[--extents->set_count];
+	else
+		extents->set_next++;
+	return clears;
+}
+
+static bool make_room(struct rbx_volume_map *map, struct rbx_extents *extents, uint32_t wanted)
+{
+	uint32_t looks = 0;
+
+	while (extents->set_count && extents->set_count + wanted > extents->set_max &&
+	       looks++ < LOOKS_MAX)
+		(void)clear_one(map, extents);
+	return extents->set_count + wanted <= RBX_EXTENTS_ROOM;
+}
+
+/* ---- Words that are sent -------------------------------------------------------------------- */
+
+/* What writes wait for is set now. */
+static void bits_set(struct rbx_extents *extents, struct rbx_slab *slab, uint64_t bits)
+{
+	struct rbx_extent_word *word = word_of(slab);
+	uint64_t left = bits & ~word->noted;
+
+	for (; left; left &= left - 1) {
+		RBX_ASSERT(extents->set_count < RBX_EXTENTS_ROOM);
+		extents->set[extents->set_count++] = (struct rbx_extent_set){
+			.slab_index = rbx_slab_index(slab),
+			.extent = (uint32_t)__builtin_ctzll(left),
+		};
+	}
+	word->noted |= bits;
+	word->asked &= ~bits;
+}
+
+static void word_take(struct rbx_slab *slab, struct rbx_intents *intents)
+{
+	struct rbx_extent_word *word = word_of(slab);
+	uint32_t mask = slab->write_mask;
+
+	intents->slabs[intents->slabs_count] = rbx_slab_index(slab);
+	intents->words[intents->slabs_count++] = word->noted;
+	word->is_out = true;
+	for (; mask; mask &= mask - 1) {
+		const struct rbx_replica *replica =
+			rbx_slab_replica(slab, (uint32_t)__builtin_ctz(mask));
+
+		intents->all[intents->count++] = (struct rbx_intent){
+			.server = rbx_replica_server(replica),
+			.slab_id = replica->slab_id,
+			.epoch = replica->epoch,
+			.word = word->noted,
+		};
+	}
+}
+
+/* false: there is no room for what it asks. The writes that wait for it may ask for more
+ * meanwhile, which is for the next time. */
+static bool word_next(struct rbx_volume_map *map, struct rbx_extents *extents,
+		      struct rbx_slab *slab, struct rbx_intents *intents)
+{
+	uint64_t asked;
+
+	rbx_slab_lock(slab);
+	asked = word_of(slab)->asked;
+	rbx_slab_unlock(slab);
+	if (!make_room(map, extents, rbx_server_set_count_word(asked)))
+		return false;
+	rbx_slab_lock(slab);
+	queue_take_first(slab);
+	bits_set(extents, slab, asked);
+	word_take(slab, intents);
+	if (word_of(slab)->asked)
+		word_queue(slab);
+	rbx_slab_unlock(slab);
+	return true;
+}
+
+bool rbx_extents_next(struct rbx_volume_map *map, struct rbx_intents *intents, bool *is_full)
+{
+	struct rbx_extents *extents = map->shape.groups[0].extents;
+	struct rbx_slab *slab;
+
+	intents->slabs_count = intents->count = 0;
+	*is_full = false;
+	while (intents->slabs_count < RBX_WIRE_INTENTS_MAX && (slab = queue_first(map))) {
+		if (word_of(slab)->is_out) /* it is in this batch already */
+			break;
+		*is_full = !word_next(map, extents, slab, intents);
+		if (*is_full)
+			break;
+	}
+	return intents->slabs_count > 0;
+}
+
+/* Whether what is sent to a replica fails (held.h), so that it cannot be known what its server has
+ * noted. */
+static bool any_has_failed(struct rbx_flow *flow, const struct rbx_slab *slab)
+{
+	uint32_t mask = slab->write_mask;
+
+	for (; mask; mask &= mask - 1)
+		if (rbx_held_has_failed(&flow->held,
+					rbx_replica_server(rbx_slab_replica(
+						slab, (uint32_t)__builtin_ctz(mask)))))
+			return true;
+	return false;
+}
+
+static void word_noted(struct rbx_flow *flow, struct rbx_slab *slab, uint64_t sent,
+		       struct rbx_piece_list *todo)
+{
+	struct rbx_slab_group *group = rbx_slab_group(slab);
+	struct rbx_extent_word *word = word_of(slab);
+
+	word->is_out = false;
+	if (any_has_failed(flow, slab)) {
+		waiters_fail(slab, group, todo);
+		return;
+	}
+	word->safe |= sent & word->noted;
+	waiters_go_on(slab, group, todo);
+	if (word->noted != sent)
+		word_queue(slab);
+}
+
+void rbx_extents_noted(struct rbx_flow *flow, const struct rbx_intents *intents)
+{
+	struct rbx_piece_list todo = { 0 };
+	bool wakes = false;
+	uint32_t i;
+
+	for (i = 0; i < intents->slabs_count; i++) {
+		struct rbx_slab *slab = rbx_slab_at(&flow->map->shape, intents->slabs[i]);
+
+		rbx_slab_lock(slab);
+		word_noted(flow, slab, intents->words[i], &todo);
+		wakes |= rbx_attention_note(&flow->map->attention, slab);
+		rbx_slab_unlock(slab);
+	}
+	rbx_flow_do(flow, &todo);
+	if (wakes)
+		flow->ops->wake(flow);
+}
+
+/* ---- Replicas come --------------------------------------------------------------------------- */
+
+void rbx_extents_joined(struct rbx_slab *slab)
+{
+	if (extents_of(slab))
+		word_queue(slab);
+}
+
+void rbx_extents_found(struct rbx_volume_map *map, uint32_t slab_index, uint64_t word)
+{
+	struct rbx_extents *extents = map->shape.groups[0].extents;
+
+	if (extents)
+		extents->words[slab_index].noted |= word;
+}
+
+void rbx_extents_forget_found(struct rbx_flow *flow)
+{
+	struct rbx_volume_map *map = flow->map;
+	bool wakes = false;
+	uint32_t i;
+
+	for (i = 0; i < map->slab_count; i++) {
+		struct rbx_slab *slab = rbx_slab_at(&map->shape, i);
+
+		rbx_slab_lock(slab);
+		if (word_of(slab)->noted) {
+			word_of(slab)->noted = 0;
+			word_queue(slab);
+			wakes |= rbx_attention_note(&map->attention, slab);
+		}
+		rbx_slab_unlock(slab);
+	}
+	if (wakes)
+		flow->ops->wake(flow);
+}
+
+uint64_t rbx_extents_unequal(const struct rbx_slab *slab)
+{
+	RBX_ASSERT(extents_of(slab));
+	return word_of(slab)->noted;
+}

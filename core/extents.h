@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * extents.h - the intent words of a named volume with replicas: which extents of each slab may be
+ * written, and what the servers have to note before (docs/named-volumes.md, "Writes under way
+ * when a client dies").
+ *
+ * An extent is 1/64 of a slab. Each server keeps an intent word for each replica that it has, a
+ * bit for each extent. If the client dies, replicas differ at most in extents whose bit is set, and
+ * these are all that the next client makes equal (even_out.c).
+ *
+ *	a write begins      its extents are SAFE: it goes on. Else it waits, and the word is queued
+ *	rbx_extents_next()  words to be noted by the servers of all current replicas
+ *	... the servers have noted them
+ *	rbx_extents_noted() the extents are safe, and the writes that waited go on
+ *
+ * A word is sent as a whole, and the next batch of words is made when all servers have answered
+ * for the one before. So no older word comes after a newer one. What a server lends begins with all
+ * bits set. So a replica that joins needs no word before it is used, and gets one later.
+ *
+ * At most RBX_EXTENTS_MAX extents are set, unless more are being written. To make room, one is
+ * cleared that was not written since it was looked at last (second chance), if no piece is in its
+ * cells and no replica is being made equal: then the replicas are equal there. It is not safe from
+ * then on, so the next write waits until its bit is set again.
+ *
+ * Writes that wait are in the queue of a cell number that no slab has, and hold no granules.
+ */
+#ifndef RBX_EXTENTS_H
+#define RBX_EXTENTS_H
+
+#include "core/server_set.h"
+#include "core/slab.h"
+#include "wire/record.h"
+
+struct rbx_flow;
+struct rbx_held;
+struct rbx_volume_map;
+
+/* The word of a slab. Guarded by the slab's lock, but for next. */
+struct rbx_extent_word {
+	uint64_t safe; /* all servers have noted these: they may be written */
+	uint64_t noted; /* what servers have noted, or are to note next; safe is a part of it */
+	uint64_t asked; /* to be noted, because writes wait for them */
+	uint64_t waited; /* all extents of writes that wait */
+	uint64_t written; /* and safe; since they were looked at last */
+	uint32_t next; /* in the queue: 1 + the index of a slab; guarded by the queue's lock */
+	bool is_queued;
+	bool is_out; /* servers are asked to note it */
+	bool has_waiters;
+};
+
+struct rbx_extent_set {
+	uint32_t slab_index;
+	uint32_t extent;
+};
+
+struct rbx_extents {
+	struct rbx_lock lock; /* guards the queue; taken after a slab's lock */
+	uint32_t first, last; /* words to be sent: 1 + the index of a slab; 0: none */
+	struct rbx_extent_word *words; /* of each slab */
+
+	/* Of the thread that makes rounds: a ring of the extents that were set by writes. */
+	uint32_t set_max; /* RBX_EXTENTS_MAX */
+	uint32_t set_count;
+	uint32_t set_next; /* the one that is looked at next */
+	struct rbx_extent_set set[RBX_EXTENTS_ROOM];
+};
+
+/* Bytes of memory for the extents of so many slabs, and that memory, zeroed. */
+size_t rbx_extents_size(uint32_t slab_count);
+struct rbx_extents *rbx_extents_init(void *memory);
+
+/* ---- Writes -------------------------------------------------------------------- */
+
+/* Whether a write may begin in a slab that has replicas. */
+static inline bool rbx_extents_may_write(struct rbx_extents *extents,
+					 const struct rbx_piece *piece, uint32_t slab_shift)
+{
+	struct rbx_extent_word *word = &extents->words[piece->slab_index];
+	uint64_t mask = rbx_extents_of(piece->offset_bytes, piece->length_bytes, slab_shift);
+
+	/* Usually it is so: then the memory, which is next to that of other slabs, stays clean. */
+	if (mask & ~word->written)
+		word->written |= mask;
+	return !(mask & ~word->safe);
+}
+
+/* If not, it waits. */
+void rbx_extents_wait(struct rbx_slab *slab, struct rbx_slab_group *group,
+		      struct rbx_piece *piece) RBX_RARE;
+
+/* ---- What the servers note, by the thread that makes rounds -------------------------- */
+
+/* A replica's word. */
+struct rbx_intent {
+	uint32_t server;
+	uint64_t slab_id; /* of its loan */
+	uint64_t epoch;
+	uint64_t word;
+};
+
+/* Words that are sent together. No server has two of them of one slab. */
+struct rbx_intents {
+	uint32_t slabs_count;
+	uint32_t slabs[RBX_WIRE_INTENTS_MAX]; /* their indexes */
+	uint64_t words[RBX_WIRE_INTENTS_MAX];
+	uint32_t count;
+	struct rbx_intent all[RBX_WIRE_INTENTS_MAX * RBX_SLOTS_MAX];
+};
+
+/* Takes words from the queue, after room was made for new bits. false: there are none, or no room
+ * now: *is_full. */
+bool rbx_extents_next(struct rbx_volume_map *map, struct rbx_intents *intents, bool *is_full);
+
+/* All servers of the current replicas have noted them, but for those of which nothing is known to
+ * arrive any more (held.h): what was to be written there fails. */
+void rbx_extents_noted(struct rbx_flow *flow, const struct rbx_intents *intents);
+
+/* ---- Replicas come ------------------------------------------------------------------ */
+
+/* A replica is complete, as its server knows: it gets the word of the slab, in place of the one
+ * that it began with. The slab's lock is held. */
+void rbx_extents_joined(struct rbx_slab *slab);
+
+/* While the volume is opened: a server has noted these extents for a replica. */
+void rbx_extents_found(struct rbx_volume_map *map, uint32_t slab_index, uint64_t word);
+/* The replicas are equal, so all that was found can be cleared. */
+void rbx_extents_forget_found(struct rbx_flow *flow);
+
+/* Extents in which the replicas of a slab may differ. The slab's lock is held. */
+uint64_t rbx_extents_unequal(const struct rbx_slab *slab);
+
+#endif

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * extents_test.c - nothing is written before the servers have noted where, and what they have noted
+ * is what is made equal after a crash (core/extents.h, core/even_out.c).
+ */
+#include "tests/core/first_writes.h"
+
+#define EXTENT_BYTES (HOST_SLAB_BYTES / 64)
+
+static struct host *make(uint32_t slabs, uint32_t servers)
+{
+	return host_make_shaped(&(struct rbx_volume_shape){ .replicas = 2,
+							    .on_demand = true,
+							    .is_named = true },
+				slabs, servers);
+}
+
+static void write_extent(struct host *host, uint32_t slab, uint32_t extent)
+{
+	static uint8_t out[512];
+
+	host_start(host, RBX_PIECE_WRITE, slab * HOST_SLAB_BYTES + extent * EXTENT_BYTES, out,
+		   sizeof(out));
+}
+
+/* A volume whose slabs have replicas, and of whose words nothing is left to send. */
+static struct host *make_written(uint32_t slabs, uint32_t servers)
+{
+	struct host *host = make(slabs, servers);
+	uint32_t i;
+
+	for (i = 0; i < slabs; i++)
+		write_extent(host, i, 0);
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), slabs);
+	host->notes_nothing = true;
+	return host;
+}
+
+/* Words that are to be noted now; none are left afterwards. */
+static struct rbx_intents next(struct host *host)
+{
+	struct rbx_intents intents;
+	bool is_full;
+
+	(void)rbx_extents_next(host->flow.map, &intents, &is_full);
+	assert_false(is_full);
+	return intents;
+}
+
+static void first_write_of_an_extent_waits_until_all_have_noted_it(void **state)
+{
+	struct host *host = make_written(1, 2);
+	struct rbx_intents intents;
+	uint32_t i;
+
+	(void)state;
+	host->wakes_count = 0;
+	write_extent(host, 0, 5);
+	assert_true(host->wakes_count > 0);
+	assert_false(host_poll(host)); /* nothing was sent */
+	intents = next(host);
+	assert_int_equal(intents.count, 2);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(intents.all[i].word, 1 | 1 << 5);
+		assert_int_equal(intents.all[i].server, host_server_of(host, 0, i));
+	}
+	assert_false(host_poll(host));
+	rbx_extents_noted(&host->flow, &intents);
+	while (host_poll(host))
+		;
+	assert_int_equal(host_ended(host, 0), 1);
+	/* The next one waits for nothing, and neither does a read of another extent. */
+	write_extent(host, 0, 5);
+	while (host_poll(host))
+		;
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_int_equal(next(host).count, 0);
+	host_free(host);
+}
+
+/* What is asked for while servers note a word is in the next one. */
+static void word_follows_the_one_before(void **state)
+{
+	struct host *host = make_written(1, 2);
+	struct rbx_intents intents;
+
+	(void)state;
+	write_extent(host, 0, 5);
+	intents = next(host);
+	write_extent(host, 0, 6);
+	write_extent(host, 0, 5);
+	rbx_extents_noted(&host->flow, &intents);
+	while (host_poll(host))
+		;
+	assert_int_equal(host_ended(host, 0), 2);
+	intents = next(host);
+	assert_int_equal(intents.all[0].word, 1 | 1 << 5 | 1 << 6);
+	rbx_extents_noted(&host->flow, &intents);
+	while (host_poll(host))
+		;
+	assert_int_equal(host_ended(host, 0), 1);
+	host_free(host);
+}
+
+/* A piece is longer than an extent here. */
+static void piece_waits_for_all_its_extents(void **state)
+{
+	struct host *host = make_written(1, 2);
+	static uint8_t out[3 * EXTENT_BYTES];
+	struct rbx_intents intents;
+
+	(void)state;
+	host_start(host, RBX_PIECE_WRITE, 0, out, sizeof(out));
+	assert_false(host_poll(host));
+	intents = next(host);
+	assert_int_equal(intents.all[0].word, 7);
+	rbx_extents_noted(&host->flow, &intents);
+	while (host_poll(host))
+		;
+	assert_int_equal(host_ended(host, 0), 1);
+	host_free(host);
+}
+
+/* It cannot be known what it has noted, and what is sent there fails. */
+static void server_has_failed_writes_that_wait_end(void **state)
+{
+	struct host *host = make_written(1, 2);
+	struct rbx_intents intents;
+
+	(void)state;
+	write_extent(host, 0, 5);
+	intents = next(host);
+	assert_null(rbx_held_failed(&host->flow.held, host_server_of(host, 0, 1)));
+	rbx_extents_noted(&host->flow, &intents);
+	while (host_poll(host))
+		;
+	assert_int_equal(host_ended(host, -EIO), 1);
+	assert_null(host->sent_first);
+	host_free(host);
+}
+
+static struct rbx_extents *extents_of(struct host *host)
+{
+	return host->flow.map->shape.groups[0].extents;
+}
+
+static uint32_t bits(uint64_t word)
+{
+	return rbx_server_set_count_word(word);
+}
+
+/* The one that was not written lately is cleared. */
+static void extents_above_the_bound_are_cleared(void **state)
+{
+	struct host *host = make_written(1, 2);
+	struct rbx_intents intents;
+	uint32_t extent;
+
+	(void)state;
+	host->notes_nothing = false;
+	extents_of(host)->set_max = 4;
+	for (extent = 1; extent < 20; extent++) {
+		write_extent(host, 0, extent);
+		rounds(host);
+		assert_int_equal(host_ended(host, 0), 1);
+		assert_in_range(bits(extents_of(host)->words[0].noted), 1, 4);
+		assert_true(extents_of(host)->words[0].safe >> extent & 1);
+	}
+	/* One of them that is written all the time stays. */
+	for (extent = 20; extent < 40; extent++) {
+		write_extent(host, 0, 19);
+		write_extent(host, 0, extent);
+		rounds(host);
+		assert_int_equal(host_ended(host, 0), 2);
+		assert_true(extents_of(host)->words[0].safe >> 19 & 1);
+	}
+	intents = next(host);
+	assert_int_equal(intents.count, 0);
+	host_free(host);
+}
+
+static void extent_that_is_being_written_is_not_cleared(void **state)
+{
+	struct host *host = make_written(2, 2);
+	struct rbx_intents intents;
+
+	(void)state;
+	extents_of(host)->set_max = 1;
+	write_extent(host, 0, 0); /* under way */
+	write_extent(host, 1, 9);
+	intents = next(host);
+	assert_true(extents_of(host)->words[0].safe & 1);
+	rbx_extents_noted(&host->flow, &intents);
+	while (host_poll(host))
+		;
+	assert_int_equal(host_ended(host, 0), 2);
+	/* It has ended. */
+	write_extent(host, 1, 10);
+	intents = next(host);
+	assert_false(extents_of(host)->words[0].safe & 1);
+	assert_false(extents_of(host)->words[0].noted & 1);
+	rbx_extents_noted(&host->flow, &intents);
+	while (host_poll(host))
+		;
+	assert_int_equal(host_ended(host, 0), 1);
+	/* And if it is written again, it waits until it is noted again. */
+	write_extent(host, 0, 0);
+	assert_false(host_poll(host));
+	host_note(host);
+	while (host_poll(host))
+		;
+	assert_int_equal(host_ended(host, 0), 1);
+	host_free(host);
+}
+
+/* A replica is not equal there before it was made so. */
+static void extent_that_differs_is_not_cleared(void **state)
+{
+	struct host *host = make_written(1, 2);
+
+	(void)state;
+	extents_of(host)->set_max = 1;
+	write_extent(host, 0, 0);
+	host_poll_slot(host, 0, -EFAULT, false); /* a fault of this machine */
+	while (host_poll(host))
+		;
+	assert_int_equal(host_ended(host, -EFAULT), 1);
+	write_extent(host, 0, 7);
+	host_note(host);
+	assert_true(extents_of(host)->words[0].noted & 1);
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_int_equal(host_census(host).whole, 1);
+	write_extent(host, 0, 8);
+	host_note(host);
+	assert_false(extents_of(host)->words[0].noted & 1);
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	host_free(host);
+}
+
+/* It began with all bits, so it may be written at once, and gets the word when it is complete. */
+static void replica_that_is_made_anew_gets_the_word(void **state)
+{
+	struct host *host = make_written(1, 3);
+	struct rbx_intents intents;
+	uint32_t lost = host_server_of(host, 0, 0);
+
+	(void)state;
+	rbx_upkeep_server_down(&host->upkeep, lost);
+	host->servers[lost].down = true;
+	rounds(host);
+	assert_int_equal(host_census(host).whole, 1);
+	intents = next(host);
+	assert_int_equal(intents.count, 2);
+	assert_int_equal(intents.all[0].word, 1);
+	assert_int_equal(intents.all[1].word, 1);
+	assert_true(intents.all[0].server != lost && intents.all[1].server != lost);
+	rbx_extents_noted(&host->flow, &intents);
+	host_free(host);
+}
+
+/* ---- After a crash ------------------------------------------------------------------------- */
+
+/* The servers have a slab that a client has left, with these words. */
+static struct host *make_left(uint64_t word, uint64_t other)
+{
+	struct host *host = make(1, 2);
+	uint32_t server;
+
+	for (server = 0; server < 2; server++) {
+		const struct rbx_loan loan = {
+			.slab_id = 0, .epoch = 1, .rkey = server + 1,
+			.remote_addr = (uintptr_t)host->servers[server].memory[0],
+		};
+
+		memset(host->servers[server].memory[0], 'a' + (int)server, HOST_SLAB_BYTES);
+		host->servers[server].keys[0] = server + 1;
+		host->servers[server].epochs[0] = 1;
+		host->servers[server].labelled[0] = true;
+		assert_int_equal(rbx_upkeep_adopt(&host->upkeep, server, 1, &loan), 0);
+		rbx_upkeep_found_intent(&host->upkeep, 1, server ? other : word);
+	}
+	return host;
+}
+
+static bool is_copied(const struct host *host, uint32_t extent)
+{
+	const uint8_t *first = host->servers[0].memory[0] + extent * EXTENT_BYTES;
+	const uint8_t *second = host->servers[1].memory[0] + extent * EXTENT_BYTES;
+
+	assert_true(memcmp(first, second, EXTENT_BYTES) == 0 || second[0] == 'b');
+	return memcmp(first, second, EXTENT_BYTES) == 0;
+}
+
+static void only_what_was_noted_is_made_equal(void **state)
+{
+	struct host *host = make_left((uint64_t)1 << 63, 1);
+	const uint32_t cell_extents = HOST_CELL_BYTES / EXTENT_BYTES;
+	struct rbx_intents intents;
+	uint32_t extent, at = 0;
+
+	(void)state;
+	host->notes_nothing = true;
+	rbx_upkeep_even_out(&host->upkeep);
+	assert_int_equal(rbx_upkeep_evened_out(&host->upkeep, &at), -EAGAIN);
+	rounds(host);
+	assert_int_equal(rbx_upkeep_evened_out(&host->upkeep, &at), 0);
+	for (extent = 0; extent < 64; extent++)
+		assert_int_equal(is_copied(host, extent),
+				 extent < cell_extents || extent >= 64 - cell_extents);
+	/* From now on nothing is noted. */
+	intents = next(host);
+	assert_int_equal(intents.count, 2);
+	assert_int_equal(intents.all[0].word, 0);
+	rbx_extents_noted(&host->flow, &intents);
+	host_free(host);
+}
+
+/* What was noted by a client that has closed the volume is forgotten, and nothing is copied. */
+static void volume_that_was_closed_is_not_copied(void **state)
+{
+	struct host *host = make_left(1, 1);
+	uint32_t at = 0;
+
+	(void)state;
+	host->notes_nothing = true;
+	assert_int_equal(rbx_upkeep_evened_out(&host->upkeep, &at), 0);
+	rounds(host);
+	assert_false(is_copied(host, 0));
+	assert_int_equal(next(host).all[1].word, 0);
+	host_free(host);
+}
+
+/* Nobody has read anything yet, so another replica may be the truth. */
+static void server_dies_meanwhile_the_other_is_the_truth(void **state)
+{
+	struct host *host = make_left(1, 1);
+	uint32_t at = 0;
+
+	(void)state;
+	rbx_upkeep_even_out(&host->upkeep);
+	rbx_upkeep_server_down(&host->upkeep, 0);
+	host->servers[0].down = true;
+	(void)host_round(host);
+	while (host_poll(host))
+		;
+	(void)host_round(host);
+	assert_int_equal(rbx_upkeep_evened_out(&host->upkeep, &at), 0);
+	assert_int_equal(host_census(host).dead, 0);
+	host_free(host);
+}
+
+static void server_that_has_failed_ends_the_open(void **state)
+{
+	struct host *host = make_left(1, 1);
+	uint32_t at = 0;
+
+	(void)state;
+	rbx_upkeep_even_out(&host->upkeep);
+	assert_null(rbx_held_failed(&host->flow.held, 1));
+	assert_int_equal(rbx_upkeep_evened_out(&host->upkeep, &at), -EIO);
+	host_free(host);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(first_write_of_an_extent_waits_until_all_have_noted_it),
+		cmocka_unit_test(word_follows_the_one_before),
+		cmocka_unit_test(piece_waits_for_all_its_extents),
+		cmocka_unit_test(server_has_failed_writes_that_wait_end),
+		cmocka_unit_test(extents_above_the_bound_are_cleared),
+		cmocka_unit_test(extent_that_is_being_written_is_not_cleared),
+		cmocka_unit_test(extent_that_differs_is_not_cleared),
+		cmocka_unit_test(replica_that_is_made_anew_gets_the_word),
+		cmocka_unit_test(only_what_was_noted_is_made_equal),
+		cmocka_unit_test(volume_that_was_closed_is_not_copied),
+		cmocka_unit_test(server_dies_meanwhile_the_other_is_the_truth),
+		cmocka_unit_test(server_that_has_failed_ends_the_open),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
