@@ -242,6 +242,7 @@ static int named_open_as(struct rbx_sim_client *client, const char *name)
 	client->has_other_name = client->volume->control.named->record.name[0] == 'w';
 	rbx_sim_tally(RBX_SIM_TALLY_opened_without,
 		      out_count(client->volume) > client->left_out_count);
+	rbx_sim_replicas_opened(client);
 	return 0;
 }
 

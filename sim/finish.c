@@ -129,32 +129,6 @@ static void *read_all(void *arg)
 	return NULL;
 }
 
-/* Compares the memory of the servers directly. */
-static void compare_replicas(const struct rbx_sim_client *client)
-{
-	const struct rbx_volume_map *map = client->volume->control.flow.map;
-	size_t bytes = (size_t)1 << map->shape.slab_shift;
-
-	for (uint32_t i = 0; i < map->slab_count; i++) {
-		const struct rbx_slab *slab = rbx_slab_at(&map->shape, i);
-		const void *first = NULL;
-
-		for (uint32_t j = slab->read_mask; j; j &= j - 1) {
-			const void *here = (void *)(uintptr_t)rbx_replica_addr(
-				rbx_slab_replica(slab, (uint32_t)__builtin_ctz(j)));
-
-			if (!first) {
-				first = here;
-				continue;
-			}
-			rbx_sim_tally(RBX_SIM_TALLY_replicas_compared, 1);
-			if (memcmp(first, here, bytes) != 0)
-				rbx_sim_fail("replicas-agree", "client %u: replicas of slab %u differ",
-					     client->index, i);
-		}
-	}
-}
-
 /* A named volume takes a server that it has lost again when it is opened. */
 static void servers_return(void)
 {
@@ -174,7 +148,7 @@ void rbx_sim_finish(void)
 		struct rbx_sim_client *client = &rbx_sim_world.clients[i];
 
 		rbx_sim_on(client->node, read_all, client);
-		compare_replicas(client);
+		rbx_sim_replicas_compare(client, RBX_SIM_TALLY_replicas_compared);
 		rbx_sim_client_close(client);
 		rbx_sim_load_free(client);
 	}

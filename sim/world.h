@@ -14,6 +14,7 @@
  *	racks.c    servers in racks, which are lost as a whole
  *	drain.c    a server that is asked to end
  *	check.c    invariants after every event
+ *	replicas.c whether replicas are equal
  *	finish.c   what is demanded in the end
  *	endpoint.c a world of its own: programs without a server (endpoint.h)
  *
@@ -29,6 +30,7 @@
 #include "sim/oracle.h"
 #include "sim/random.h"
 #include "sim/sim.h"
+#include "sim/tally.h"
 
 #define RBX_SIM_SERVERS_MAX 64u
 #define RBX_SIM_CLIENTS_MAX 16u
@@ -256,6 +258,11 @@ void rbx_sim_check_unused(uint32_t server_node,
 void rbx_sim_first_copies_look(const struct rbx_sim_client *client);
 /* Whether a slab of it has only been at the server of this node. */
 bool rbx_sim_first_copies_at(const struct rbx_sim_client *client, uint32_t node);
+
+/* replicas.c: those of each slab that are read are equal. Each comparison is counted. */
+void rbx_sim_replicas_compare(const struct rbx_sim_client *client, enum rbx_sim_tally tally);
+/* Its named volume was opened, and nothing is read or written yet. */
+void rbx_sim_replicas_opened(struct rbx_sim_client *client);
 
 /* finish.c */
 void rbx_sim_finish(void);
