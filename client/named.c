@@ -98,16 +98,15 @@ int rbx_named_heard(struct rbx_named *named, uint64_t incarnation,
 
 /* ---- Our epoch ---------------------------------------------------------------------- */
 
-/* A server that is OUT has not heard of the end of a writer. */
+/* A server that is OUT, or is no member, has not heard of the end of a writer. */
 static bool has_writer(const struct rbx_named *named)
 {
-	const struct rbx_wire_record *record = &named->record;
-	uint32_t i, out_count = 0;
+	uint32_t i;
 
-	for (i = 0; i < record->members_count; i++)
-		out_count += record->member_flags[i] & RBX_WIRE_MEMBER_OUT &&
-			     rbx_member_set_has(&named->open_at, record->incarnations[i]);
-	return named->open_at.count > out_count;
+	for (i = 0; i < named->open_at.count; i++)
+		if (rbx_record_is_in(&named->record, named->open_at.incarnations[i]))
+			return true;
+	return false;
 }
 
 int rbx_named_begin(struct rbx_named *named, bool take_over)

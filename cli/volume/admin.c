@@ -6,10 +6,8 @@
 
 #include "cli/volume/volume.h"
 
-/* Makes one call of the library, and says why it failed; if_busy: what to do if a program has the
- * volume open. */
-static int run_call(const struct cli_command *command, int argc, char **argv,
-		    int (*call)(struct rbx_context *ctx), const char *if_busy)
+int volume_call(const struct cli_command *command, int argc, char **argv,
+		int (*call)(struct rbx_context *ctx), const char *if_busy)
 {
 	struct rbx_context *ctx;
 	int err, rc = CLI_EXIT_OK;
@@ -54,7 +52,7 @@ static int create_call(struct rbx_context *ctx)
 
 static int create(int argc, char **argv)
 {
-	return run_call(&volume_create_command, argc, argv, create_call, "");
+	return volume_call(&volume_create_command, argc, argv, create_call, "");
 }
 
 const struct cli_command volume_create_command = {
@@ -85,7 +83,7 @@ static int grow_call(struct rbx_context *ctx)
 
 static int grow(int argc, char **argv)
 {
-	return run_call(&volume_grow_command, argc, argv, grow_call, "");
+	return volume_call(&volume_grow_command, argc, argv, grow_call, "");
 }
 
 const struct cli_command volume_grow_command = {
@@ -117,7 +115,7 @@ static int rename_call(struct rbx_context *ctx)
 
 static int rename_volume(int argc, char **argv)
 {
-	return run_call(&volume_rename_command, argc, argv, rename_call, "");
+	return volume_call(&volume_rename_command, argc, argv, rename_call, "");
 }
 
 const struct cli_command volume_rename_command = {
@@ -148,8 +146,8 @@ static int remove_call(struct rbx_context *ctx)
 
 static int remove_volume(int argc, char **argv)
 {
-	return run_call(&volume_remove_command, argc, argv, remove_call,
-			"; --force removes it all the same");
+	return volume_call(&volume_remove_command, argc, argv, remove_call,
+			   "; --force removes it all the same");
 }
 
 const struct cli_command volume_remove_command = {

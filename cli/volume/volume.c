@@ -32,6 +32,8 @@ static int check(const struct cli_command *command)
 		return cli_fail(command, "no name; add the NAME of the volume");
 	if (has_option(command, wanted->new_name) && !*wanted->new_name)
 		return cli_fail(command, "no new name; add it behind the NAME of the volume");
+	if (has_option(command, wanted->new_servers) && !*wanted->new_servers)
+		return cli_fail(command, "no new servers; add ADDR:PORT[,...] behind the NAME of the volume");
 	if (has_option(command, wanted->file) && !*wanted->file)
 		return cli_fail(command, "no file; add FILE, or - for standard %s",
 				command == &volume_import_command ? "input" : "output");
@@ -82,6 +84,7 @@ static const struct cli_command *const commands[] = {
 	&volume_export_command,
 	&volume_grow_command,
 	&volume_rename_command,
+	&volume_add_server_command,
 	&volume_remove_command,
 	NULL,
 };
@@ -100,7 +103,8 @@ static int cli_volume(int argc, char **argv)
 {
 	if (argc < 2)
 		return cli_fail(&volume_command, "no command; give create, list, show, import, "
-						 "export, grow, rename or remove, see rdmabox volume --help");
+						 "export, grow, rename, add-server or "
+						 "remove, see rdmabox volume --help");
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
 		cli_help_print(&volume_command);
 		return CLI_EXIT_OK;

@@ -4,6 +4,7 @@
  *
  *	volume.c    the list of its commands; reads a command line and opens the device
  *	admin.c     create, grow, rename, remove
+ *	members.c   add-server
  *	list.c      list, show
  *	keep.c      how long a volume is kept, as text
  *	import.c    a file into a volume
@@ -29,6 +30,7 @@
 struct volume_wanted {
 	char name[RBX_VOLUME_NAME_MAX];
 	char new_name[RBX_VOLUME_NAME_MAX];
+	char new_servers[4096];
 	char file[PATH_MAX];
 	char servers[4096];
 	uint64_t size_bytes;
@@ -46,6 +48,7 @@ extern const struct cli_command volume_create_command; /* admin.c */
 extern const struct cli_command volume_grow_command;
 extern const struct cli_command volume_rename_command;
 extern const struct cli_command volume_remove_command;
+extern const struct cli_command volume_add_server_command; /* members.c */
 extern const struct cli_command volume_list_command; /* list.c */
 extern const struct cli_command volume_show_command;
 extern const struct cli_command volume_import_command; /* import.c */
@@ -99,6 +102,11 @@ struct rbx_context *volume_begin(const struct cli_command *command, int argc, ch
 /* The same without the device. Returns 0 to go on. */
 int volume_parse(const struct cli_command *command, int argc, char **argv, int *exit_code);
 struct rbx_context *volume_device_open(const struct cli_command *command, int *exit_code);
+
+/* Makes one call of the library, and says why it failed; if_busy: what to do if a program has the
+ * volume open. */
+int volume_call(const struct cli_command *command, int argc, char **argv,
+		int (*call)(struct rbx_context *ctx), const char *if_busy); /* admin.c */
 
 /* ---- How long a volume is kept ---------------------------------------------------------*/
 

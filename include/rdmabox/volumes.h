@@ -129,6 +129,34 @@ int rbx_volume_rename(struct rbx_context *ctx, const char *servers, const char *
 		      const char *new_name);
 
 /**
+ * rbx_volume_members_add() - gives a named volume more servers, which no program has open.
+ * @servers: those that it has, as for rbx_volume_open(); more than half of them must be there
+ * @new_servers: "host:port,host:port": those that it gets; all of them must be there
+ *
+ * It gets all of them or none. They have nothing of the volume yet: slabs are borrowed there as the
+ * volume is written, and replicas that are missing are made there when a program has it open. If
+ * the call was interrupted, it can be made again: servers that the volume got by it are no error
+ * then. A server that was started anew is another one, also at the same address.
+ *
+ * Returns 0, or:
+ *	-ENOENT: none of the servers has it
+ *	-EEXIST: the volume has one of the new servers already; or one of these has another
+ *		volume of that name; or as rbx_volume_remove()
+ *	-EINVAL: a server is named twice, or lends slabs of another length
+ *	-ENOSPC: the volume would have more than 64 servers; or one of the new ones has no room for
+ *		a slab, or keeps as many volumes as it can
+ *	-EDQUOT: at a new one this credential has as much memory or as many volumes as it may have
+ *	-EBUSY: a program has it open, rbx_last_error() names it; or too few of its servers are
+ *		there
+ *	-EACCES: it belongs to another credential
+ *	-ESTALE: a program opened it meanwhile
+ *	-E...: as rbx_peer_connect()
+ * Context: any thread; blocks until all servers have answered.
+ */
+int rbx_volume_members_add(struct rbx_context *ctx, const char *servers, const char *name,
+			   const char *new_servers);
+
+/**
  * rbx_volume_remove() - removes a named volume, and gives its memory back.
  * @force: also if a program has it open: that one is shut out
  *

@@ -209,6 +209,15 @@ int rbx_crowd_look(struct rbx_crowd *crowd, struct rbx_named *named)
 		       rbx_error(none_err, "there is no volume %s on these servers", named->name);
 }
 
+void rbx_crowd_keep_members(struct rbx_crowd *crowd, const struct rbx_wire_record *record)
+{
+	uint32_t i;
+
+	for (i = 0; i < crowd->count; i++)
+		crowd->has[i] &= rbx_record_has_member(
+			record, rbx_session_incarnation(crowd->sessions[i]));
+}
+
 uint32_t rbx_crowd_lacks(const struct rbx_crowd *crowd, const struct rbx_wire_record *record,
 			 bool *is_half)
 {

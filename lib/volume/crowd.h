@@ -31,6 +31,10 @@ void rbx_crowd_close(struct rbx_crowd *crowd);
  * credential wherever it is; or as rbx_named_heard(); reported. */
 int rbx_crowd_look(struct rbx_crowd *crowd, struct rbx_named *named);
 
+/* Those that are no members have nothing that counts: what is there was left by a client that took
+ * them in, and died before the others had heard of it. */
+void rbx_crowd_keep_members(struct rbx_crowd *crowd, const struct rbx_wire_record *record);
+
 /* How many members of the record that are not OUT were not asked, or do not have the volume.
  * is_half: receives whether there is one of the latter. */
 uint32_t rbx_crowd_lacks(const struct rbx_crowd *crowd, const struct rbx_wire_record *record,

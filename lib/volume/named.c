@@ -74,8 +74,10 @@ static int begin(struct rbx_named *named, struct rbx_crowd *crowd, bool take_ove
 	if (!err && (!named->record.replicas || named->record.replicas > RBX_REPLICAS_MAX))
 		err = rbx_error(-EPROTO, "a server says that volume %s has %u replicas",
 				named->record.name, named->record.replicas);
-	if (!err)
-		err = all_there_check(named, crowd);
+	if (err)
+		return err;
+	rbx_crowd_keep_members(crowd, &named->record);
+	err = all_there_check(named, crowd);
 	if (!err)
 		err = rbx_named_begin(named, take_over);
 	if (err)
@@ -194,12 +196,23 @@ static uint32_t missing_count(struct rbx_volume *volume)
 	return missing;
 }
 
+static bool all_are_members(struct rbx_volume *volume)
+{
+	const struct rbx_wire_record *record = &volume->control.named->record;
+	uint32_t i;
+
+	for (i = 0; i < volume->control.server_count; i++)
+		if (!rbx_record_has_member(record, rbx_session_incarnation(session_at(volume, i))))
+			return false;
+	return true;
+}
+
 /* The servers were chosen by what was heard of first, and the record may be another one. */
 static int connected_check(struct rbx_volume *volume)
 {
 	const struct rbx_named *named = volume->control.named;
 
-	return rbx_named_may_lack(named, missing_count(volume)) ?
+	return rbx_named_may_lack(named, missing_count(volume)) && all_are_members(volume) ?
 		       0 :
 		       rbx_error(-EBUSY, "volume %s: its record has changed meanwhile; open it again",
 				 named->record.name);

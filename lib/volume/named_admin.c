@@ -16,12 +16,14 @@
 #include "lib/guard.h"
 #include "lib/session/sessions.h"
 #include "lib/sized.h"
-#include "lib/volume/crowd.h"
 #include "lib/volume/named.h"
+#include "lib/volume/named_admin.h"
 
-/* Each call of this file begins with that. */
-static int crowd_begin(struct rbx_context *ctx, const char *call, const char *servers,
-		       const char *name, struct rbx_named *named, struct rbx_crowd **crowd)
+int rbx_admin_begin(struct rbx_context *ctx, const char *call, const char *servers,
+		    const char *name,
+		    int (*crowd_open)(struct rbx_context *ctx, const char *servers,
+				      struct rbx_crowd **crowd),
+		    struct rbx_named *named, struct rbx_crowd **crowd)
 {
 	char holder[RBX_WIRE_HOLDER_BYTES];
 	int err;
@@ -32,11 +34,16 @@ static int crowd_begin(struct rbx_context *ctx, const char *call, const char *se
 	rbx_holder_describe(holder);
 	if (!err)
 		err = rbx_named_init(named, name, holder);
-	return err ? err : rbx_crowd_open(ctx, servers, crowd);
+	return err ? err : crowd_open(ctx, servers, crowd);
 }
 
-/* Of those that have the volume: each shuts everybody else out, and serves us. */
-static int grant_all(struct rbx_named *named, const struct rbx_crowd *crowd)
+static int crowd_begin(struct rbx_context *ctx, const char *call, const char *servers,
+		       const char *name, struct rbx_named *named, struct rbx_crowd **crowd)
+{
+	return rbx_admin_begin(ctx, call, servers, name, rbx_crowd_open, named, crowd);
+}
+
+int rbx_admin_grant_all(struct rbx_named *named, const struct rbx_crowd *crowd)
 {
 	uint32_t i;
 	int err = 0;
@@ -188,9 +195,7 @@ int rbx_volume_create(struct rbx_context *ctx, const char *servers, const char *
 
 /* ---- Growing --------------------------------------------------------------------------*/
 
-/* 0 if enough servers have accepted the record: then the next open finds it at one of them. by_all:
- * receives whether all have. */
-static int accept_all(struct rbx_named *named, const struct rbx_crowd *crowd, bool *by_all)
+int rbx_admin_accept_all(struct rbx_named *named, const struct rbx_crowd *crowd, bool *by_all)
 {
 	uint32_t i;
 	int err, first_err = 0;
@@ -215,12 +220,13 @@ static int grow(struct rbx_named *named, struct rbx_crowd *crowd, uint64_t size)
 	bool by_all;
 	int err = rbx_crowd_look(crowd, named);
 
+	rbx_crowd_keep_members(crowd, &named->record);
 	if (!err)
 		err = rbx_named_begin(named, false);
 	if (!err)
 		err = size_check(size, named->record.slab_bytes);
 	if (!err)
-		err = grant_all(named, crowd);
+		err = rbx_admin_grant_all(named, crowd);
 	if (!err)
 		err = rbx_named_settle(named);
 	if (!err && size < named->record.size_bytes)
@@ -228,12 +234,12 @@ static int grow(struct rbx_named *named, struct rbx_crowd *crowd, uint64_t size)
 				named->record.name,
 				(unsigned long long)named->record.size_bytes);
 	if (!err)
-		err = accept_all(named, crowd, &by_all);
+		err = rbx_admin_accept_all(named, crowd, &by_all);
 	if (err)
 		return err;
 	named->record.size_bytes = size;
 	rbx_named_change(named);
-	return accept_all(named, crowd, &by_all);
+	return rbx_admin_accept_all(named, crowd, &by_all);
 }
 
 int rbx_volume_grow(struct rbx_context *ctx, const char *servers, const char *name, uint64_t size)
@@ -321,7 +327,7 @@ static int change_name(struct rbx_named *named, struct rbx_crowd *crowd,
 		return err;
 	memcpy(named->record.name, name, sizeof(named->record.name));
 	rbx_named_change(named);
-	return accept_all(named, crowd, by_all);
+	return rbx_admin_accept_all(named, crowd, by_all);
 }
 
 /* What was found is made valid first: also the name, if a rename before this one was
@@ -332,6 +338,7 @@ static int rename_to(struct rbx_named *named, struct rbx_crowd *crowd,
 	bool by_all;
 	int err = rbx_crowd_look(crowd, named);
 
+	rbx_crowd_keep_members(crowd, &named->record);
 	if (!err)
 		err = rbx_named_begin(named, false);
 	if (!err)
@@ -339,11 +346,11 @@ static int rename_to(struct rbx_named *named, struct rbx_crowd *crowd,
 	if (!err)
 		err = free_check(crowd, name);
 	if (!err)
-		err = grant_all(named, crowd);
+		err = rbx_admin_grant_all(named, crowd);
 	if (!err)
 		err = rbx_named_settle(named);
 	if (!err)
-		err = accept_all(named, crowd, &by_all);
+		err = rbx_admin_accept_all(named, crowd, &by_all);
 	if (!err && strcmp(named->record.name, name))
 		err = change_name(named, crowd, name, &by_all);
 	/* A server that has not accepted it has the former name, which nobody else may get. */
@@ -385,7 +392,7 @@ static int remove_all(struct rbx_named *named, struct rbx_crowd *crowd, bool for
 	if (!err)
 		err = rbx_named_begin(named, force);
 	if (!err)
-		err = grant_all(named, crowd);
+		err = rbx_admin_grant_all(named, crowd);
 	for (i = 0; i < crowd->count && !err; i++)
 		if (crowd->has[i])
 			err = forget(crowd->sessions[i]);

@@ -15,6 +15,7 @@
 struct found_volume {
 	struct rbx_volume_info info;
 	struct rbx_wire_record record; /* the newest that a server has */
+	struct rbx_member_set there; /* servers that have it */
 };
 
 struct found {
@@ -46,7 +47,8 @@ static struct found_volume *volume_find(struct found *found, uint64_t volume_id)
 	return &found->volumes[found->count++];
 }
 
-static int volume_add(struct found *found, const struct rbx_wire_volume *volume)
+static int volume_add(struct found *found, uint64_t incarnation,
+		      const struct rbx_wire_volume *volume)
 {
 	const struct rbx_wire_record *record = &volume->record;
 	struct found_volume *one = volume_find(found, record->volume_id);
@@ -56,7 +58,7 @@ static int volume_add(struct found *found, const struct rbx_wire_volume *volume)
 		return rbx_error(-ENOMEM, "out of memory");
 	info = &one->info;
 	info->is_open |= volume->is_open;
-	info->servers_there++;
+	rbx_member_set_add(&one->there, incarnation);
 	if (!rbx_record_is_newer(record, &one->record))
 		return 0;
 	one->record = *record;
@@ -88,7 +90,7 @@ static int list_of(struct rbx_session *session, struct found *found)
 			return err == -ENOENT ? 0 : err;
 		cursor = m.volume.next;
 		if (m.volume.record.epoch)
-			err = volume_add(found, &m.volume);
+			err = volume_add(found, rbx_session_incarnation(session), &m.volume);
 		if (err)
 			return err;
 		m = (struct rbx_wire_message){ .type = RBX_WIRE_VOLUME_LIST,
@@ -104,6 +106,16 @@ static int by_name(const void *a, const void *b)
 	return strcmp(one->info.name, other->info.name);
 }
 
+/* Others have what an addition has left that was interrupted (named_members.c). */
+static uint32_t members_there(const struct found_volume *one)
+{
+	uint32_t i, count = 0;
+
+	for (i = 0; i < one->there.count; i++)
+		count += rbx_record_has_member(&one->record, one->there.incarnations[i]);
+	return count;
+}
+
 static void infos_give(struct found *found, struct rbx_volume_info *infos, uint32_t max,
 		       size_t info_bytes)
 {
@@ -111,9 +123,11 @@ static void infos_give(struct found *found, struct rbx_volume_info *infos, uint3
 
 	if (found->count)
 		qsort(found->volumes, found->count, sizeof(*found->volumes), by_name);
-	for (i = 0; i < found->count && i < max; i++)
+	for (i = 0; i < found->count && i < max; i++) {
+		found->volumes[i].info.servers_there = members_there(&found->volumes[i]);
 		rbx_sized_give((char *)infos + i * info_bytes, info_bytes,
 			       &found->volumes[i].info, sizeof(found->volumes[i].info));
+	}
 }
 
 int rbx_volume_list_sized(struct rbx_context *ctx, const char *servers,

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # The commands of docs/volumes.md do what the page says, as they stand there. Only the ports of
-# its three servers are others.
+# its servers are others.
 
 . "$(dirname "$0")/rdmabox.sh"
 
@@ -10,14 +10,15 @@ page=$(readlink -f "$(dirname "$0")/../../docs/volumes.md")
 cd "$scratch" || exit 1
 
 ports=$(python3 -c 'import socket
-sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
+sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(4)]
 print(*(s.getsockname()[1] for s in sockets))')
-read -r first second third <<<"$ports"
-# The reader waits for the servers of the first block.
+read -r first second third fourth <<<"$ports"
+# The reader waits for the servers that a block starts.
 awk '/^```sh$/ { on = 1; next }
-	on && /^```$/ { on = 0; if (!count++) print "servers_wait" }
+	on && /^```$/ { on = 0; if (count > waited) print "servers_wait " (waited = count) }
+	on && /^rdmabox serve/ { count++ }
 	on' "$page" |
-	sed "s/:7471/:$first/g; s/:7472/:$second/g; s/:7473/:$third/g" >commands
+	sed "s/:7471/:$first/g; s/:7472/:$second/g; s/:7473/:$third/g; s/:7474/:$fourth/g" >commands
 [ "$(grep -c '^rdmabox volume' commands)" -ge 8 ] || fault "the commands are not found"
 
 # What fails is noted with its exit code. All that was started ends with the script.
@@ -27,7 +28,7 @@ cat - commands >script <<-END
 	trap 'echo "\$? \$BASH_COMMAND" >>failed' ERR
 	servers_wait()
 	{
-		until [ "\$(grep -c '^ready ' out)" = 3 ]; do sleep 0.05; done
+		until [ "\$(grep -c '^ready ' out)" = "\$1" ]; do sleep 0.05; done
 	}
 END
 PATH=$build/cli:$PATH timeout --kill-after 5 "$limit_s" bash script >out 2>err </dev/null
@@ -44,6 +45,7 @@ says()
 # shellcheck disable=SC2016 # as it stands
 says '^2 rdmabox volume export scratch copy --servers \$servers$' failed
 says '^scratch +256 MiB +ever +3/3 +-$' out
+says '^scratch +512 MiB +ever +4/4 +-$' out
 says '^rdmabox volume export: volume scratch is open by .*, process [0-9]+; .*--take-over' err
 says '^volume results$' out
 says '^ +lent_bytes +0 ' out

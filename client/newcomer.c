@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * newcomer.c - see newcomer.h.
+ */
+#include "client/newcomer.h"
+
+#include "client/session.h"
+
+static int slab_bytes_check(const struct rbx_named *named, const struct rbx_session *session)
+{
+	uint64_t slab_bytes = rbx_session_slab_bytes(session);
+
+	if (slab_bytes == named->record.slab_bytes)
+		return 0;
+	return rbx_error(-EINVAL, "server %s lends slabs of %llu bytes, and volume %s has slabs of %llu; start it with that --slab",
+			 rbx_session_name(session), (unsigned long long)slab_bytes,
+			 named->record.name, (unsigned long long)named->record.slab_bytes);
+}
+
+static int open_for(const struct rbx_named *named, struct rbx_session *session,
+		    enum rbx_wire_open_mode mode, struct rbx_wire_message *m)
+{
+	*m = (struct rbx_wire_message){
+		.type = RBX_WIRE_VOLUME_OPEN,
+		.volume_open = {
+			.mode = mode,
+			.volume_id = named->record.volume_id,
+			.writer_epoch = named->epoch,
+		},
+	};
+	rbx_port_copy(m->volume_open.name, named->record.name, sizeof(m->volume_open.name));
+	rbx_port_copy(m->volume_open.holder, named->holder, sizeof(m->volume_open.holder));
+	return rbx_session_talk(session, m);
+}
+
+/* What another client left there on its way. The server is no member in a record that was chosen,
+ * so nobody needs it. */
+static int left_throw_away(struct rbx_named *named, struct rbx_session *session)
+{
+	struct rbx_wire_volume volume;
+	struct rbx_wire_message m;
+	int err = rbx_named_look_for_id(named, session, &volume);
+
+	if (err == -ENOENT)
+		return 0;
+	if (!err && !volume.record.epoch)
+		err = rbx_error(-EBUSY, "server %s is being given to volume %s by %s: try again, or when the lease of that one is over if it has died",
+				rbx_session_name(session), named->record.name, volume.holder);
+	if (!err)
+		err = open_for(named, session, RBX_WIRE_OPEN_REMOVE, &m);
+	if (err)
+		return err;
+	rbx_newcomer_leave(session);
+	return 0;
+}
+
+static int owner_check(const struct rbx_named *named, const struct rbx_session *session,
+		       const struct rbx_wire_record *record)
+{
+	if (!strcmp(record->owner, named->record.owner))
+		return 0;
+	return rbx_error(-EPROTO, "server %s says that volume %s belongs to another credential",
+			 rbx_session_name(session), named->record.name);
+}
+
+static int room_try(struct rbx_session *session)
+{
+	const struct rbx_wire_map map = { .label = 1 };
+	struct rbx_loan loan;
+	int err = rbx_session_map_for(session, &map, &loan);
+
+	return err ? err : rbx_session_unmap(session, &loan);
+}
+
+int rbx_newcomer_join(struct rbx_named *named, struct rbx_session *session)
+{
+	struct rbx_wire_message m;
+	int err = slab_bytes_check(named, session);
+
+	if (!err)
+		err = left_throw_away(named, session);
+	if (!err)
+		err = open_for(named, session, RBX_WIRE_OPEN_CREATE, &m);
+	if (!err)
+		err = owner_check(named, session, &m.volume.record);
+	if (!err)
+		err = room_try(session);
+	return err;
+}
+
+void rbx_newcomer_leave(struct rbx_session *session)
+{
+	struct rbx_wire_message m = { .type = RBX_WIRE_VOLUME_REMOVE };
+
+	(void)rbx_session_talk(session, &m);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* membership_change.c - see membership_change.h. */
+#include "core/membership_change.h"
+
+/* The first membership of a volume has nobody who was in before. */
+static bool is_first(const struct rbx_membership *membership)
+{
+	uint32_t i;
+
+	for (i = 0; i < membership->count; i++)
+		if (membership->members[i].was_in)
+			return false;
+	return true;
+}
+
+enum rbx_membership_place rbx_membership_place(const struct rbx_membership *membership,
+					       uint64_t incarnation)
+{
+	uint32_t i;
+
+	for (i = 0; i < membership->count; i++) {
+		const struct rbx_member *member = &membership->members[i];
+
+		if (member->incarnation != incarnation)
+			continue;
+		if (member->state == RBX_MEMBER_OUT)
+			return RBX_PLACE_OUT;
+		return member->was_in || is_first(membership) ? RBX_PLACE_IN :
+								RBX_PLACE_COMES;
+	}
+	return RBX_PLACE_NOT;
+}
+
+bool rbx_membership_add(struct rbx_membership *next, uint64_t incarnation)
+{
+	RBX_ASSERT(incarnation);
+	RBX_ASSERT(rbx_membership_place(next, incarnation) == RBX_PLACE_NOT);
+	if (next->count == RBX_MEMBERS_MAX)
+		return false;
+	next->members[next->count++] = (struct rbx_member){
+		.incarnation = incarnation,
+		.state = RBX_MEMBER_IN,
+	};
+	return true;
+}

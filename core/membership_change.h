@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * membership_change.h - servers that become members of a named volume, and what a server is to
+ * one (membership.h).
+ *
+ * A new member is IN from the membership on that names it first. That one needs a quorum of the
+ * servers of before as well, so nobody can have the volume by the new ones alone. It must not
+ * have anything of the volume yet: what it gets comes after that membership was chosen.
+ *
+ *	rbx_membership_next(&next, chosen);
+ *	rbx_membership_add(&next, incarnation);
+ *	the new server accepts it first, and then the others
+ *	chosen: the server counts
+ *
+ * The new server accepts it first. So whoever hears of it from another member finds the volume at
+ * the new one, too.
+ */
+#ifndef RBX_MEMBERSHIP_CHANGE_H
+#define RBX_MEMBERSHIP_CHANGE_H
+
+#include "core/membership.h"
+
+enum rbx_membership_place {
+	RBX_PLACE_NOT, /* it is no member */
+	RBX_PLACE_COMES, /* it is, and this membership is the first one that names it */
+	RBX_PLACE_IN,
+	RBX_PLACE_OUT,
+};
+
+enum rbx_membership_place rbx_membership_place(const struct rbx_membership *membership,
+					       uint64_t incarnation);
+
+/* Makes a server, which is no member, a member that is IN. False: there is no room. */
+bool rbx_membership_add(struct rbx_membership *next, uint64_t incarnation);
+
+#endif
