@@ -19,6 +19,21 @@ void rbx_keeper_init(struct rbx_keeper *keeper, struct rbx_volume_control *contr
 	for (i = 0; i < RBX_MEMBERS_MAX; i++)
 		keeper->asks[i].control = control;
 	rbx_intents_init(&keeper->intents, control);
+	rbx_monitor_init(&keeper->comer.monitor);
+}
+
+void rbx_keeper_destroy(struct rbx_keeper *keeper)
+{
+	rbx_monitor_destroy(&keeper->comer.monitor);
+}
+
+void rbx_keeper_begin(struct rbx_keeper *keeper)
+{
+	uint32_t i;
+
+	for (i = 0; i < keeper->control->server_count; i++)
+		if (keeper->control->servers[i].peer)
+			rbx_server_set_add(&keeper->members, i);
 }
 
 static struct rbx_flow *flow_of(const struct rbx_keeper *keeper)
@@ -39,7 +54,7 @@ static void end(struct rbx_keeper *keeper)
 	keeper->is_over = true;
 	keeper->is_proposing = false;
 	keeper->control->upkeep.copies_least = 0; /* first writes fail like all others */
-	for (i = 0; i < keeper->control->server_count; i++)
+	for (i = 0; i < RBX_MEMBERS_MAX; i++)
 		RBX_STORE_RELEASE(&keeper->control->servers[i].is_shunned, true);
 	rbx_flow_go_on(flow_of(keeper), rbx_held_end(&flow_of(keeper)->held));
 }
@@ -59,12 +74,12 @@ static void ask_all_wanted(struct rbx_keeper *keeper, uint64_t now_ns)
 	if (now_ns < keeper->again_ns)
 		return;
 	keeper->again_ns = now_ns + AGAIN_NS;
-	for (i = 0; i < keeper->control->server_count; i++) {
+	for (i = 0; i < RBX_MEMBERS_MAX; i++) {
 		struct rbx_keeper_ask *one = &keeper->asks[i];
 
 		if (!one->is_wanted || one->is_out)
 			continue;
-		one->is_out = true;
+		RBX_STORE_RELEASE(&one->is_out, true);
 		one->version = keeper->named->record.version;
 		one->message = rbx_named_accept_request(keeper->named);
 		one->ask = (struct rbx_ask){
@@ -76,10 +91,22 @@ static void ask_all_wanted(struct rbx_keeper *keeper, uint64_t now_ns)
 	}
 }
 
+/* Those that are left are asked to accept what is proposed. */
+static void ask_members(struct rbx_keeper *keeper)
+{
+	uint32_t i;
+
+	keeper->again_ns = 0;
+	for (i = 0; i < RBX_MEMBERS_MAX; i++)
+		keeper->asks[i].is_wanted = rbx_server_set_has(&keeper->members, i) &&
+					    !rbx_server_set_has(&keeper->going, i);
+}
+
 static void answer_take(struct rbx_keeper *keeper, uint32_t server)
 {
 	struct rbx_keeper_ask *one = &keeper->asks[server];
 	struct rbx_loan none;
+	bool is_alone;
 	int err;
 
 	if (!one->is_out)
@@ -87,13 +114,19 @@ static void answer_take(struct rbx_keeper *keeper, uint32_t server)
 	err = rbx_peer_answer(peer_at(keeper, server), &one->ask, &none);
 	if (err == -EAGAIN)
 		return;
-	one->is_out = false;
 	if (one->version != keeper->named->record.version)
 		keeper->again_ns = 0; /* it was asked for the version before */
 	else if (!rbx_status_is_away(err) || rbx_server_set_has(&keeper->gone, server))
 		one->is_wanted = false; /* else it is asked again, until its peer is given up */
-	rbx_named_accepted(keeper->named, rbx_peer_incarnation(peer_at(keeper, server)),
-			   one->version, err);
+	is_alone = keeper->comer.state == RBX_COMER_ALONE && server == keeper->comer.server;
+	/* A server that is no member has no vote on who the writer is. */
+	if (!err || !is_alone)
+		rbx_named_accepted(keeper->named, rbx_peer_incarnation(peer_at(keeper, server)),
+				   one->version, err);
+	if (is_alone && !one->is_wanted && rbx_keeper_comer_answered(keeper, err))
+		ask_members(keeper);
+	/* From here on the peer may be closed. */
+	RBX_STORE_RELEASE(&one->is_out, false);
 }
 
 /* Whether a server may accept yet. */
@@ -101,7 +134,7 @@ static bool any_may(const struct rbx_keeper *keeper)
 {
 	uint32_t i;
 
-	for (i = 0; i < keeper->control->server_count; i++)
+	for (i = 0; i < RBX_MEMBERS_MAX; i++)
 		if (keeper->asks[i].is_wanted)
 			return true;
 	return false;
@@ -110,16 +143,12 @@ static bool any_may(const struct rbx_keeper *keeper)
 /* The next version of the record is accepted by those servers that are left. */
 static void propose(struct rbx_keeper *keeper)
 {
+	keeper->is_proposing = true;
 	struct rbx_upkeep *upkeep = &keeper->control->upkeep;
-	uint32_t i;
 
 	keeper->is_proposing = true;
-	keeper->again_ns = 0;
 	upkeep->copies_least = RBX_MAX(upkeep->copies_least, keeper->named->record.copies);
-	for (i = 0; i < keeper->control->server_count; i++)
-		keeper->asks[i].is_wanted = peer_at(keeper, i) &&
-					    !rbx_upkeep_server_is_down(upkeep, i) &&
-					    !rbx_server_set_has(&keeper->going, i);
+	ask_members(keeper);
 }
 
 /* ---- What is proposed, and what follows ------------------------------------------- */
@@ -138,10 +167,12 @@ static void chosen(struct rbx_keeper *keeper)
 
 	keeper->is_proposing = false;
 	keeper->control->upkeep.copies_least = keeper->named->record.copies;
-	for (i = 0; i < keeper->control->server_count; i++) {
+	rbx_keeper_comer_chosen(keeper);
+	for (i = 0; i < RBX_MEMBERS_MAX; i++) {
 		if (!rbx_server_set_has(&keeper->going, i))
 			continue;
 		rbx_server_set_remove(&keeper->going, i);
+		rbx_server_set_remove(&keeper->members, i);
 		rbx_upkeep_server_down(&keeper->control->upkeep, i);
 		rbx_flow_go_on(flow_of(keeper), rbx_held_out(&flow_of(keeper)->held, i));
 	}
@@ -156,7 +187,7 @@ static void put_out(struct rbx_keeper *keeper, const struct rbx_server_set *serv
 	rbx_membership_next(&next, &keeper->named->proposer.membership);
 	for (i = 0; i < next.count; i++)
 		voters_count += next.members[i].state == RBX_MEMBER_IN;
-	for (i = 0; i < keeper->control->server_count; i++) {
+	for (i = 0; i < RBX_MEMBERS_MAX; i++) {
 		uint64_t incarnation = keeper->control->upkeep.servers[i].incarnation;
 
 		if (!rbx_server_set_has(servers, i))
@@ -186,8 +217,9 @@ static struct rbx_server_set not_up(const struct rbx_keeper *keeper)
 	struct rbx_server_set set = keeper->gone;
 	uint32_t i;
 
-	for (i = 0; i < keeper->control->server_count; i++)
-		if (!peer_at(keeper, i) || !rbx_peer_is_up(peer_at(keeper, i)))
+	for (i = 0; i < RBX_MEMBERS_MAX; i++)
+		if (!rbx_server_set_has(&keeper->members, i) ||
+		    !rbx_peer_is_up(peer_at(keeper, i)))
 			rbx_server_set_add(&set, i);
 	return set;
 }
@@ -206,7 +238,7 @@ static bool judge(struct rbx_keeper *keeper)
 	silent = not_up(keeper);
 	rbx_last_copies_needed(flow_of(keeper), &keeper->gone, &needed);
 	rbx_last_copies_needed(flow_of(keeper), &silent, &unsure);
-	for (i = 0; i < keeper->control->server_count; i++) {
+	for (i = 0; i < RBX_MEMBERS_MAX; i++) {
 		if (!rbx_server_set_has(&suspects, i) || !rbx_server_set_has(&unsure, i))
 			continue;
 		rbx_server_set_remove(&suspects, i);
@@ -257,7 +289,16 @@ static bool next_begin(struct rbx_keeper *keeper)
 	any_waits = judge(keeper);
 	if (!keeper->is_proposing)
 		copies_tell(keeper);
+	if (!keeper->is_proposing && !any_waits)
+		rbx_keeper_comer_begin(keeper);
 	return any_waits;
+}
+
+/* Its answer counts for what is proposed. */
+static bool has_vote(const struct rbx_keeper *keeper, uint32_t server)
+{
+	return rbx_server_set_has(&keeper->members, server) ||
+	       (keeper->comer.state >= RBX_COMER_ALONE && keeper->comer.server == server);
 }
 
 /* Whether so many servers are given up that the others alone can let another client in. Each is
@@ -267,8 +308,8 @@ static bool has_lost_the_volume(const struct rbx_keeper *keeper)
 	struct rbx_member_set there = { .count = 0 };
 	uint32_t i;
 
-	for (i = 0; i < keeper->control->server_count; i++)
-		if (peer_at(keeper, i) &&
+	for (i = 0; i < RBX_MEMBERS_MAX; i++)
+		if (has_vote(keeper, i) &&
 		    !RBX_LOAD_ACQUIRE(&keeper->control->servers[i].is_given_up))
 			rbx_member_set_add(&there, rbx_peer_incarnation(peer_at(keeper, i)));
 	return !rbx_membership_can_change(&keeper->named->proposer.membership, &there);
@@ -279,18 +320,21 @@ static bool has_lost_the_volume(const struct rbx_keeper *keeper)
 uint64_t rbx_keeper_round(struct rbx_keeper *keeper, uint64_t now_ns)
 {
 	struct rbx_server_set suspects;
-	bool any_waits = false;
+	bool any_suspects, any_waits = false;
 	uint32_t i;
 
-	(void)rbx_held_suspects(&flow_of(keeper)->held, &suspects, &keeper->gone);
-	for (i = 0; i < keeper->control->server_count; i++)
+	any_suspects = rbx_held_suspects(&flow_of(keeper)->held, &suspects, &keeper->gone);
+	for (i = 0; i < RBX_MEMBERS_MAX; i++)
 		answer_take(keeper, i);
+	rbx_keeper_comer_look(keeper, any_suspects);
 	if (keeper->is_proposing && rbx_named_is_chosen(keeper->named))
 		chosen(keeper);
 	if (!keeper->is_over &&
 	    (rbx_named_is_shut_out(keeper->named) || has_lost_the_volume(keeper) ||
-	     (keeper->is_proposing && !any_may(keeper))))
+	     (keeper->is_proposing && !any_may(keeper)))) {
 		end(keeper);
+		rbx_keeper_comer_look(keeper, false); /* it does not come */
+	}
 	if (!keeper->is_proposing && !keeper->is_over)
 		any_waits = next_begin(keeper);
 	if (!keeper->is_proposing)
@@ -312,16 +356,15 @@ void rbx_keeper_end(struct rbx_keeper *keeper)
 
 void rbx_keeper_close(struct rbx_keeper *keeper)
 {
-	struct rbx_volume_control *control = keeper->control;
 	uint32_t i;
 
 	if (!rbx_named_is_chosen(keeper->named) || any_may(keeper) ||
-	    rbx_attention_count(&control->flow.map->attention, RBX_SLAB_REBUILDING))
+	    rbx_attention_count(&flow_of(keeper)->map->attention, RBX_SLAB_REBUILDING))
 		return;
 	keeper->named->record.flags |= RBX_WIRE_EVEN;
 	rbx_named_change(keeper->named);
-	for (i = 0; i < control->server_count; i++)
-		if (peer_at(keeper, i) && !rbx_upkeep_server_is_down(&control->upkeep, i))
+	for (i = 0; i < RBX_MEMBERS_MAX; i++)
+		if (rbx_server_set_has(&keeper->members, i))
 			(void)rbx_named_accept(keeper->named,
 					       rbx_peer_session(peer_at(keeper, i)));
 }

@@ -22,6 +22,14 @@
  * other server names was never written. The number falls with each server that is put OUT, and if
  * a first write gets fewer replicas. It rises when all slabs are whole. A first write needs so
  * many as the record says, and before a change the higher of both numbers counts.
+ *
+ * Servers that come (keeper_comer.c) become members one at a time, if nobody is to be put out:
+ *
+ *	WANTED            a thread of the host has connected the server, and waits
+ *	ALONE             it is asked to accept the record that names it. If it does not, or if a
+ *	                  server is to be put out, the record is taken back
+ *	NAMED             all others are asked as well
+ *	chosen            it counts: slabs are borrowed there from now on
  */
 #ifndef RBX_CLIENT_KEEPER_H
 #define RBX_CLIENT_KEEPER_H
@@ -37,12 +45,36 @@ struct rbx_keeper_ask {
 	struct rbx_volume_control *control;
 	uint64_t version; /* of the record that it was asked to accept */
 	bool is_wanted; /* it is to be asked, perhaps once more */
-	bool is_out; /* it was asked, and has not answered */
+	bool is_out; /* atomic: it was asked, and has not answered */
+};
+
+enum rbx_comer_state {
+	RBX_COMER_NONE,
+	RBX_COMER_WANTED,
+	RBX_COMER_ALONE,
+	RBX_COMER_NAMED,
+};
+
+/* A server that comes, while the thread that has connected it waits. */
+struct rbx_comer {
+	struct rbx_monitor monitor; /* guards these; the thread waits in it */
+	bool is_new; /* the keeper has not seen it yet */
+	bool is_over;
+	int err; /* 0: it is a member */
+	bool is_closing; /* nobody wants one any more */
+	uint32_t server; /* its place */
+	uint64_t incarnation;
+	uint64_t former; /* of the dead one that it takes the place of; 0: none */
+	/* The rest is the upkeep thread's. */
+	enum rbx_comer_state state;
+	struct rbx_membership before; /* that is in force if the record is taken back */
 };
 
 struct rbx_keeper {
 	struct rbx_volume_control *control;
 	struct rbx_named *named;
+	struct rbx_server_set members; /* places that have a server of the volume; not OUT */
+	struct rbx_comer comer;
 	bool is_proposing;
 	bool is_over; /* no record will be accepted any more */
 	struct rbx_server_set going; /* servers that the record which is proposed puts OUT */
@@ -56,11 +88,41 @@ struct rbx_keeper {
 void rbx_keeper_init(struct rbx_keeper *keeper, struct rbx_volume_control *control,
 		     struct rbx_named *named);
 
+void rbx_keeper_destroy(struct rbx_keeper *keeper);
+
+/* The volume is open, and has the servers that are connected. */
+void rbx_keeper_begin(struct rbx_keeper *keeper);
+
 /* By the upkeep thread. Returns when another one is to be made; UINT64_MAX: when it is woken. */
 uint64_t rbx_keeper_round(struct rbx_keeper *keeper, uint64_t now_ns);
 
 /* Whether the record is to say something else, as soon as another round is made. */
 bool rbx_keeper_is_behind(const struct rbx_keeper *keeper);
+/* ---- Servers that come. One thread at a time; all of it blocks. --------------------------- */
+
+/* Whether nothing is asked any more of the server that had this place. */
+bool rbx_keeper_is_done_with(const struct rbx_keeper *keeper, uint32_t server);
+/* While the server is connected: it makes the volume (newcomer.h). 0, or -errno; reported. */
+int rbx_keeper_welcome(struct rbx_named *named, struct rbx_session *session);
+/* The server of this place becomes a member, and former is forgotten. 0; or -errno, reported: it is
+ * none, and nothing is asked of it any more. */
+int rbx_keeper_take(struct rbx_keeper *keeper, uint32_t server, uint64_t former);
+/* Nobody wants one any more: what waits ends soon. Any thread; does not block. */
+void rbx_keeper_take_no_more(struct rbx_keeper *keeper);
+
+/* ---- keeper_comer.c, for keeper.c --------------------------------------------------------- */
+
+/* Begins to propose the one that is wanted, if one is. Nothing else is proposed. */
+void rbx_keeper_comer_begin(struct rbx_keeper *keeper);
+/* The comer has answered. Returns whether the others are to be asked now. */
+bool rbx_keeper_comer_answered(struct rbx_keeper *keeper, int err);
+/* Before anything else is done: what is to be taken back, because another server is to be put
+ * out, or the volume is closed. any_suspects: the first of these. */
+void rbx_keeper_comer_look(struct rbx_keeper *keeper, bool any_suspects);
+/* The record that names it was chosen. */
+void rbx_keeper_comer_chosen(struct rbx_keeper *keeper);
+
+/* ---- The end ------------------------------------------------------------------------------ */
 
 /* The upkeep thread has ended. What waits fails. */
 void rbx_keeper_end(struct rbx_keeper *keeper);

@@ -245,8 +245,18 @@ int rbx_named_accept(struct rbx_named *named, struct rbx_session *session)
 
 void rbx_named_change_to(struct rbx_named *named, const struct rbx_membership *next)
 {
+	rbx_lock(&named->lock);
 	rbx_proposer_propose(&named->proposer, next);
 	rbx_record_put_membership(&named->record, next);
+	rbx_unlock(&named->lock);
+}
+
+void rbx_named_withdraw(struct rbx_named *named, const struct rbx_membership *before)
+{
+	rbx_lock(&named->lock);
+	rbx_proposer_withdraw(&named->proposer, before);
+	rbx_record_put_membership(&named->record, &named->proposer.membership);
+	rbx_unlock(&named->lock);
 }
 
 void rbx_named_change(struct rbx_named *named)

@@ -85,6 +85,8 @@ void rbx_named_accepted(struct rbx_named *named, uint64_t incarnation, uint64_t 
 void rbx_named_change(struct rbx_named *named);
 /* The same, and the membership is this one, made by rbx_membership_next(). */
 void rbx_named_change_to(struct rbx_named *named, const struct rbx_membership *next);
+/* The change is taken back (rbx_proposer_withdraw()). */
+void rbx_named_withdraw(struct rbx_named *named, const struct rbx_membership *before);
 /* Before the name is changed: a server keeps this one for the volume, in place of the one that
  * was reserved before; "": none. 0; -EEXIST: another volume has it there; -errno; reported. */
 int rbx_named_reserve(struct rbx_session *session, const char name[RBX_WIRE_VOLUME_NAME_BYTES]);

@@ -33,8 +33,8 @@ static int open_for(const struct rbx_named *named, struct rbx_session *session,
 	return rbx_session_talk(session, m);
 }
 
-/* What another client left there on its way. The server is no member in a record that was chosen,
- * so nobody needs it. */
+/* What another client left there on its way, or what is OUT. In a record that was chosen the server
+ * is no member that counts, so nobody needs it. */
 static int left_throw_away(struct rbx_named *named, struct rbx_session *session)
 {
 	struct rbx_wire_volume volume;
@@ -46,6 +46,9 @@ static int left_throw_away(struct rbx_named *named, struct rbx_session *session)
 	if (!err && !volume.record.epoch)
 		err = rbx_error(-EBUSY, "server %s is being given to volume %s by %s: try again, or when the lease of that one is over if it has died",
 				rbx_session_name(session), named->record.name, volume.holder);
+	if (!err && volume.promised_epoch == named->epoch)
+		err = rbx_error(-EBUSY, "server %s was lost while this program had volume %s open: it is taken in when a program opens it",
+				rbx_session_name(session), named->record.name);
 	if (!err)
 		err = open_for(named, session, RBX_WIRE_OPEN_REMOVE, &m);
 	if (err)

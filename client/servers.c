@@ -3,7 +3,7 @@
  * servers.c - the memory servers of a volume: connecting and leaving, their unsolicited
  * messages, and the requests of the upkeep to them.
  */
-#include "client/named.h"
+#include "client/keeper.h"
 #include "client/notice.h"
 #include "client/volume.h"
 #include "core/last_copies.h"
@@ -19,8 +19,10 @@ static uint32_t index_of(const struct rbx_volume_server *server)
 static int peer_welcomed(struct rbx_peer *peer, void *user)
 {
 	const struct rbx_volume_server *server = user;
+	struct rbx_named *named = server->control->named;
 
-	return rbx_named_grant(server->control->named, rbx_peer_session(peer));
+	return server->is_comer ? rbx_keeper_welcome(named, rbx_peer_session(peer)) :
+				  rbx_named_grant(named, rbx_peer_session(peer));
 }
 
 static void peer_down(struct rbx_peer *peer, void *user)

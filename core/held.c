@@ -103,6 +103,15 @@ struct rbx_fragment *rbx_held_failed(struct rbx_held *held, uint32_t server)
 	return judge(held, &held->failed, server);
 }
 
+void rbx_held_renew(struct rbx_held *held, uint32_t server)
+{
+	rbx_lock(&held->lock);
+	rbx_server_set_remove(&held->suspects, server);
+	rbx_server_set_remove(&held->out, server);
+	rbx_server_set_remove(&held->failed, server);
+	rbx_unlock(&held->lock);
+}
+
 struct rbx_fragment *rbx_held_end(struct rbx_held *held)
 {
 	struct rbx_fragment *list;

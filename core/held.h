@@ -16,7 +16,8 @@
  *	                   last copy of something: what is sent to it fails, as by a fault of
  *	                   this machine (status.h), and is never acknowledged
  *
- * A judgement is final for the life of the volume, and wakes the parts that wait for it.
+ * A judgement is final for as long as the server has its place, and wakes the parts that wait for
+ * it.
  */
 #ifndef RBX_HELD_H
 #define RBX_HELD_H
@@ -57,6 +58,8 @@ bool rbx_held_has_failed(struct rbx_held *held, uint32_t server);
 /* They return the parts that waited for it, to be done once more; or NULL. */
 struct rbx_fragment *rbx_held_out(struct rbx_held *held, uint32_t server);
 struct rbx_fragment *rbx_held_failed(struct rbx_held *held, uint32_t server);
+/* Its place has another server now, and nothing is under way to the one that was judged. */
+void rbx_held_renew(struct rbx_held *held, uint32_t server);
 /* No record will be accepted any more. */
 struct rbx_fragment *rbx_held_end(struct rbx_held *held);
 

@@ -33,13 +33,34 @@ enum rbx_membership_place rbx_membership_place(const struct rbx_membership *memb
 
 bool rbx_membership_add(struct rbx_membership *next, uint64_t incarnation)
 {
-	RBX_ASSERT(incarnation);
-	RBX_ASSERT(rbx_membership_place(next, incarnation) == RBX_PLACE_NOT);
-	if (next->count == RBX_MEMBERS_MAX)
-		return false;
-	next->members[next->count++] = (struct rbx_member){
+	struct rbx_member *member = rbx_membership_find(next, incarnation);
+
+	RBX_ASSERT(incarnation && !(member && member->state == RBX_MEMBER_IN));
+	if (!member) {
+		if (next->count == RBX_MEMBERS_MAX)
+			return false;
+		member = &next->members[next->count++];
+	}
+	*member = (struct rbx_member){
 		.incarnation = incarnation,
 		.state = RBX_MEMBER_IN,
 	};
 	return true;
+}
+
+static bool may_go(const struct rbx_member *member)
+{
+	return member->state == RBX_MEMBER_OUT && !member->was_in;
+}
+
+void rbx_membership_forget(struct rbx_membership *next, uint64_t incarnation)
+{
+	struct rbx_member *member = rbx_membership_find(next, incarnation);
+	uint32_t i;
+
+	if (member && may_go(member))
+		*member = next->members[--next->count];
+	for (i = 0; next->count == RBX_MEMBERS_MAX && i < next->count; i++)
+		if (may_go(&next->members[i]))
+			next->members[i] = next->members[--next->count];
 }

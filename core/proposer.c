@@ -78,6 +78,16 @@ void rbx_proposer_propose(struct rbx_proposer *p, const struct rbx_membership *m
 	propose(p);
 }
 
+void rbx_proposer_withdraw(struct rbx_proposer *p, const struct rbx_membership *before)
+{
+	uint64_t version = p->membership.version;
+
+	RBX_ASSERT(p->state == RBX_PROPOSER_PROPOSED && before->version < version);
+	p->membership = *before;
+	p->membership.version = version;
+	p->state = RBX_PROPOSER_CHOSEN;
+}
+
 void rbx_proposer_accepted(struct rbx_proposer *p, uint64_t incarnation, uint64_t version)
 {
 	if (p->state != RBX_PROPOSER_PROPOSED || version != p->membership.version)

@@ -57,5 +57,11 @@ void rbx_proposer_adopt(struct rbx_proposer *proposer);
 /* A change of what was chosen: made by rbx_membership_next(). In state CHOSEN. */
 void rbx_proposer_propose(struct rbx_proposer *proposer,
 			  const struct rbx_membership *membership);
+/*
+ * What was proposed is taken back: only servers that it makes members were asked to accept it, so
+ * it cannot have been chosen, and before, which was, is in force. Its version is used up, for one
+ * of them may have accepted. In state PROPOSED.
+ */
+void rbx_proposer_withdraw(struct rbx_proposer *proposer, const struct rbx_membership *before);
 
 #endif

@@ -475,11 +475,22 @@ uint64_t rbx_volume_size(const struct rbx_volume *volume);
  * RBX_EVENT_REBUILD_DONE tells of the end. A server that was lost and runs again does
  * not come back by itself: it is added like a new one.
  *
+ * A named volume with replicas gets the server for good, as by rbx_volume_members_add(): the call
+ * returns when its servers have noted that.
+ *
  * Returns 0, or:
  *	-EINVAL: the volume has this server already, perhaps under another address; or its
  *		slabs have another length
- *	-ENOSPC: the volume has as many servers as it can have
- *	-EOPNOTSUPP: the volume is a named one
+ *	-ENOSPC: the volume has as many servers as it can have; or, if it has a name, the
+ *		server has no room for a slab or for one more volume
+ *	-EDQUOT: with a name: at the server this credential has as much memory or as many
+ *		volumes as it may have
+ *	-EEXIST: with a name: the server has another volume of it
+ *	-EBUSY: with a name: the server was lost while the volume was open, and still has its
+ *		memory: it is taken in when the volume is opened next
+ *	-ECANCELED: with a name: another program has taken the volume over, or too many of
+ *		its servers are lost
+ *	-EOPNOTSUPP: the volume is a named one with one replica
  *	-E...: as rbx_peer_connect()
  * Context: any thread; blocks until the server is connected.
  */

@@ -16,7 +16,8 @@
  * volume any more. With more, a program that has it open goes on when a server dies, and makes the
  * replicas anew at others. The next one opens the volume without that server, also if it died
  * while no program had the volume open. More than half of the servers must be there, and fewer
- * missing than rbx_volume_info.copies.
+ * missing than rbx_volume_info.copies. If it was opened by a pool that may change, servers that
+ * come into the pool become servers of the volume.
  */
 #ifndef RDMABOX_VOLUMES_H
 #define RDMABOX_VOLUMES_H

@@ -279,6 +279,8 @@ int rbx_volume_named_take(struct rbx_volume *volume)
 		rbx_upkeep_even_out(&volume->control.upkeep);
 	volume->control.upkeep.copies_least =
 		volume->control.keeper ? named->record.copies : 0;
+	if (!err && volume->control.keeper)
+		rbx_keeper_begin(volume->control.keeper);
 	return err;
 }
 
@@ -306,6 +308,8 @@ void rbx_volume_named_close(struct rbx_volume *volume)
 
 void rbx_volume_named_free(struct rbx_volume *volume)
 {
+	if (volume->control.keeper)
+		rbx_keeper_destroy(volume->control.keeper);
 	free(volume->control.keeper);
 	free(volume->control.named);
 }

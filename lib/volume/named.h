@@ -19,6 +19,20 @@ int rbx_volume_named_take(struct rbx_volume *volume);
 /* Rounds of upkeep are made: waits until all replicas are equal, if the last client has crashed.
  * 0, or -errno that was reported. Blocks. */
 int rbx_volume_named_wait_even(struct rbx_volume *volume);
+
+/* named_join.c */
+
+/* The volume is open: servers that come into the pool become servers of it, if it has replicas, and
+ * if the pool may change. 0, or -errno that was reported. */
+int rbx_volume_named_watch(struct rbx_volume *volume, const char *servers);
+/* As rbx_volume_server_add(), and it becomes a server of the volume. add_lock is held. Blocks. */
+int rbx_volume_named_join(struct rbx_volume *volume, uint32_t index, const char *address,
+			  const char *labels);
+/* Before the thread of joins.c is stopped: it does not wait for that any more. */
+void rbx_volume_named_join_no_more(struct rbx_volume *volume);
+
+/* named.c */
+
 /* Nothing of the program's is under way, and the upkeep thread has ended. Blocks. */
 void rbx_volume_named_close(struct rbx_volume *volume);
 void rbx_volume_named_free(struct rbx_volume *volume);

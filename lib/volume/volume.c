@@ -258,6 +258,8 @@ int rbx_volume_open(struct rbx_context *ctx, struct rbx_volume **volume_out,
 	if (err)
 		goto out_abandon;
 	err = rbx_volume_named_wait_even(volume);
+	if (!err && volume->control.named)
+		err = rbx_volume_named_watch(volume, servers);
 	if (!err)
 		err = rbx_volume_joins_start(volume);
 	if (err)
@@ -292,6 +294,7 @@ int rbx_volume_close(struct rbx_volume *volume)
 	err = rbx_guard_wait(ctx, "rbx_volume_close");
 	if (err)
 		return err;
+	rbx_volume_named_join_no_more(volume);
 	rbx_volume_joins_stop(volume);
 	rbx_plug_flush();
 	rbx_upkeep_closes(&volume->control.upkeep);
@@ -311,33 +314,39 @@ uint64_t rbx_volume_size(const struct rbx_volume *volume)
 	return volume->control.flow.map->size_bytes;
 }
 
+/* To a volume without a name it is added at once. */
+static int server_join(struct rbx_volume *volume, uint32_t index, const char *server,
+		       const char *labels)
+{
+	int err = rbx_volume_server_add(volume, index, server, labels);
+
+	if (err)
+		return err;
+	err = rbx_volume_slab_bytes_check(volume, index);
+	if (err)
+		rbx_volume_server_drop(volume, index);
+	else
+		rbx_upkeep_server_added(&volume->control.upkeep, index);
+	return err;
+}
+
 static int server_add(struct rbx_volume *volume, const char *server, const char *labels)
 {
 	uint32_t index;
 	int err;
 
-	if (volume->control.named)
-		return rbx_error(-EOPNOTSUPP, "a named volume keeps the servers that it was made on");
 	err = rbx_guard_wait(volume->ctx, "rbx_volume_add_server");
 	if (err)
 		return err;
 	pthread_mutex_lock(&volume->add_lock);
 	err = rbx_upkeep_server_place(&volume->control.upkeep, &index);
-	if (err) {
+	if (err)
 		rbx_error(err, "a volume has at most %u servers, including lost ones that are not replaced yet",
 			  RBX_SERVERS_MAX);
-		goto out_unlock;
-	}
-	err = rbx_volume_server_add(volume, index, server, labels);
-	if (err)
-		goto out_unlock;
-	err = rbx_volume_slab_bytes_check(volume, index);
-	if (err) {
-		rbx_volume_server_drop(volume, index);
-		goto out_unlock;
-	}
-	rbx_upkeep_server_added(&volume->control.upkeep, index);
-out_unlock:
+	else if (volume->control.named)
+		err = rbx_volume_named_join(volume, index, server, labels);
+	else
+		err = server_join(volume, index, server, labels);
 	pthread_mutex_unlock(&volume->add_lock);
 	return err;
 }

@@ -5,7 +5,7 @@
  *
  *	volume.c   opens and closes, adds servers, tells the status
  *	connect.c  connects to the servers of a list or a pool
- *	joins.c    connects to those that come into the pool later
+ *	joins.c    connects to those that come into the pool later; named_join.c if it has a name
  *	news.c     tells the program what the upkeep finds
  *	submit.c   a request: split, started, joined
  *	scatter.c  splits requests that have segments

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "core/membership_change.h"
+#include "core/proposer.h"
 
 /* Incarnations 1 to count, all IN. */
 static struct rbx_membership make(uint32_t count, bool was_in)
@@ -66,12 +67,92 @@ static void full_membership_takes_no_more(void **state)
 	assert_int_equal(m.count, RBX_MEMBERS_MAX);
 }
 
+static void server_that_was_out_is_in_again(void **state)
+{
+	struct rbx_membership m = make(3, true);
+
+	(void)state;
+	*rbx_membership_find(&m, 2) = (struct rbx_member){ 2, RBX_MEMBER_OUT, false };
+	assert_true(rbx_membership_add(&m, 2));
+	assert_int_equal(m.count, 3);
+	assert_int_equal(rbx_membership_place(&m, 2), RBX_PLACE_COMES);
+	assert_true(rbx_membership_is_joint(&m));
+}
+
+static void member_is_forgotten_if_it_is_out_and_has_no_vote(void **state)
+{
+	struct rbx_membership m = make(4, true);
+
+	(void)state;
+	rbx_membership_find(&m, 1)->state = RBX_MEMBER_OUT; /* it voted until now */
+	*rbx_membership_find(&m, 2) = (struct rbx_member){ 2, RBX_MEMBER_OUT, false };
+	rbx_membership_forget(&m, 0);
+	assert_int_equal(m.count, 4);
+	rbx_membership_forget(&m, 1);
+	rbx_membership_forget(&m, 3);
+	rbx_membership_forget(&m, 9);
+	assert_int_equal(m.count, 4);
+	rbx_membership_forget(&m, 2);
+	assert_int_equal(m.count, 3);
+	assert_int_equal(rbx_membership_place(&m, 2), RBX_PLACE_NOT);
+	assert_null(rbx_membership_fault(&m));
+}
+
+static void full_membership_forgets_one_that_is_out(void **state)
+{
+	struct rbx_membership m = make(RBX_MEMBERS_MAX, true);
+
+	(void)state;
+	*rbx_membership_find(&m, 7) = (struct rbx_member){ 7, RBX_MEMBER_OUT, false };
+	*rbx_membership_find(&m, 8) = (struct rbx_member){ 8, RBX_MEMBER_OUT, false };
+	rbx_membership_forget(&m, 0);
+	assert_int_equal(m.count, RBX_MEMBERS_MAX - 1);
+	assert_int_equal(rbx_membership_place(&m, 8), RBX_PLACE_OUT);
+	assert_true(rbx_membership_add(&m, RBX_MEMBERS_MAX + 1));
+	assert_null(rbx_membership_fault(&m));
+}
+
+static void change_that_only_new_members_know_is_taken_back(void **state)
+{
+	struct rbx_membership next;
+	struct rbx_proposer p;
+	const uint64_t incarnations[] = { 1, 2 };
+	const struct rbx_membership none = { .epoch = 0 };
+	struct rbx_membership before;
+
+	(void)state;
+	rbx_proposer_create(&p, 1, incarnations, 2);
+	rbx_proposer_promised(&p, 1, &none);
+	rbx_proposer_promised(&p, 2, &none);
+	rbx_proposer_adopt(&p);
+	rbx_proposer_accepted(&p, 1, 1);
+	rbx_proposer_accepted(&p, 2, 1);
+	before = p.membership;
+	rbx_membership_next(&next, &before);
+	assert_true(rbx_membership_add(&next, 3));
+	rbx_proposer_propose(&p, &next);
+	rbx_proposer_accepted(&p, 3, 2);
+	assert_int_equal(p.state, RBX_PROPOSER_PROPOSED);
+	rbx_proposer_withdraw(&p, &before);
+	assert_int_equal(p.state, RBX_PROPOSER_CHOSEN);
+	assert_int_equal(rbx_membership_place(&p.membership, 3), RBX_PLACE_NOT);
+	rbx_membership_next(&next, &p.membership);
+	assert_int_equal(next.version, 3); /* the new member may have accepted 2 */
+	rbx_proposer_accepted(&p, 1, 2); /* of nobody */
+	rbx_proposer_propose(&p, &next);
+	assert_int_equal(p.state, RBX_PROPOSER_PROPOSED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(new_member_is_in_and_needs_the_votes_of_before),
 		cmocka_unit_test(place_tells_what_a_server_is),
 		cmocka_unit_test(full_membership_takes_no_more),
+		cmocka_unit_test(server_that_was_out_is_in_again),
+		cmocka_unit_test(member_is_forgotten_if_it_is_out_and_has_no_vote),
+		cmocka_unit_test(full_membership_forgets_one_that_is_out),
+		cmocka_unit_test(change_that_only_new_members_know_is_taken_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

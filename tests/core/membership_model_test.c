@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "core/acceptor.h"
+#include "core/membership_change.h"
 #include "core/proposer.h"
 #include "core/random.h"
 
@@ -46,6 +47,8 @@ struct server {
 struct writer {
 	struct rbx_proposer proposer;
 	bool is_open; /* it was OPENED, and the model looked at what it found */
+	bool is_alone; /* only new members are asked, and it may be taken back */
+	struct rbx_membership before; /* that is in force then */
 };
 
 /* Each membership that somebody has accepted, and who has. */
@@ -74,7 +77,7 @@ struct world {
 
 /* What has happened in all seeds: a test in which nothing happens proves nothing. */
 static struct {
-	uint32_t opens, chosen, changes, joint, shut_out, restarts, late, stuck;
+	uint32_t opens, chosen, changes, joint, shut_out, restarts, late, stuck, withdrawn;
 } seen;
 
 static struct world *w;
@@ -203,8 +206,9 @@ static void deliver(void)
 }
 
 /* A server is OUT or IN again, comes or goes; several at once, as they may be lost together. */
-static void change(struct rbx_proposer *p)
+static void change(struct writer *writer)
 {
+	struct rbx_proposer *p = &writer->proposer;
 	struct rbx_membership next;
 
 	rbx_membership_next(&next, &p->membership);
@@ -228,8 +232,24 @@ static void change(struct rbx_proposer *p)
 			next.members[i--] = next.members[--next.count];
 	if (rbx_membership_fault(&next))
 		return;
+	writer->before = p->membership;
+	writer->is_alone = below(2);
 	rbx_proposer_propose(p, &next);
 	seen.changes++;
+}
+
+/* The new members first; then all, or it is taken back. */
+static void alone_end(struct writer *writer)
+{
+	struct rbx_proposer *p = &writer->proposer;
+
+	if (!writer->is_alone || p->state != RBX_PROPOSER_PROPOSED || below(4))
+		return;
+	writer->is_alone = false;
+	if (!below(3))
+		return;
+	rbx_proposer_withdraw(p, &writer->before);
+	seen.withdrawn++;
 }
 
 static void ask(struct writer *writer)
@@ -237,6 +257,7 @@ static void ask(struct writer *writer)
 	const struct rbx_proposer *p = &writer->proposer;
 	struct message message = { .writer = (uint32_t)(writer - w->writers),
 				   .server = below(SERVERS), .epoch = p->epoch };
+	enum rbx_membership_place place;
 
 	message.incarnation = w->servers[message.server].incarnation;
 	message.kind = PROMISE;
@@ -244,6 +265,9 @@ static void ask(struct writer *writer)
 	    rbx_member_set_has(&p->promised, message.incarnation)) {
 		message.kind = ACCEPT;
 		message.membership = p->membership;
+		place = rbx_membership_place(&p->membership, message.incarnation);
+		if (writer->is_alone && place != RBX_PLACE_COMES)
+			return;
 	}
 	send(&message);
 }
@@ -258,12 +282,12 @@ static void writer_step(struct writer *writer)
 		break;
 	case RBX_PROPOSER_CHOSEN:
 		if (!below(3))
-			change(p);
+			change(writer);
 		break;
 	case RBX_PROPOSER_SHUT_OUT:
 		if (below(150))
 			break;
-		writer->is_open = false;
+		writer->is_open = writer->is_alone = false;
 		rbx_proposer_open(p, ++w->epoch);
 		break;
 	default:
@@ -273,6 +297,7 @@ static void writer_step(struct writer *writer)
 			rbx_proposer_refused(p);
 		}
 		ask(writer);
+		alone_end(writer);
 	}
 }
 
@@ -316,10 +341,12 @@ static void whoever_opens_knows_what_was_chosen(void **state)
 	}
 	free(w);
 	print_message("%u opens, %u chosen (%u joint), %u changes, %u shut out, %u restarts, "
-		      "%u twice, %u gave up\n", seen.opens, seen.chosen, seen.joint, seen.changes,
-		      seen.shut_out, seen.restarts, seen.late, seen.stuck);
+		      "%u twice, %u gave up, %u withdrawn\n", seen.opens, seen.chosen, seen.joint, seen.changes,
+		      seen.shut_out, seen.restarts, seen.late, seen.stuck,
+		      seen.withdrawn);
 	assert_true(seen.opens > SEEDS && seen.chosen > SEEDS && seen.joint > SEEDS / 4 &&
-		    seen.changes > SEEDS && seen.shut_out > SEEDS && seen.restarts > SEEDS / 4);
+		    seen.changes > SEEDS && seen.shut_out > SEEDS && seen.restarts > SEEDS / 4 &&
+		    seen.withdrawn > SEEDS / 4);
 }
 
 int main(void)

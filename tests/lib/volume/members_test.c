@@ -178,6 +178,37 @@ static void new_server_lends_from_the_next_open_on(void **state)
 	rbx_close(ctx);
 }
 
+/* By the program that has it open. */
+static void open_volume_gets_a_server_for_good(void **state)
+{
+	const struct rbx_volume_create_options twice = { .size_bytes = sizeof(twice),
+							 .keep_s = UINT64_MAX,
+							 .replicas = 2 };
+	struct rbx_context *ctx = tenant_context("");
+	struct rbx_volume *volume;
+	uint8_t page[PAGE];
+	uint32_t i;
+
+	(void)state;
+	assert_int_equal(rbx_volume_create(ctx, two, "db", SIZE, &twice), 0);
+	assert_int_equal(open_at(ctx, &volume, two), 0);
+	assert_int_equal(rbx_volume_create(ctx, third, "db", PAGE, NULL), 0);
+	assert_int_equal(rbx_volume_add_server(volume, third), -EEXIST);
+	assert_int_equal(rbx_volume_remove(ctx, third, "db", 0), 0);
+	assert_int_equal(rbx_volume_add_server(volume, third), 0);
+	assert_int_equal(rbx_volume_add_server(volume, third), -EINVAL);
+	memset(page, 0x5c, PAGE);
+	for (i = 0; i < SLABS; i++)
+		assert_int_equal(rbx_write(volume, page, PAGE, i * (uint64_t)TENANT_SLAB_BYTES), 0);
+	assert_int_equal(rbx_volume_close(volume), 0);
+	assert_true(lent_by_third(ctx) > 0);
+	expect_servers(ctx, 3);
+	assert_int_equal(use(ctx, two), -EHOSTUNREACH);
+	assert_int_equal(use(ctx, pool), 0);
+	assert_int_equal(rbx_volume_remove(ctx, pool, "db", 0), 0);
+	rbx_close(ctx);
+}
+
 /* Its volume is left as it was, and the new server has nothing. */
 static void expect_refusal(struct rbx_context *ctx, const char *at, const char *comers, int err,
 			   const char *text)
@@ -369,6 +400,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(new_server_lends_from_the_next_open_on),
+		cmocka_unit_test(open_volume_gets_a_server_for_good),
 		cmocka_unit_test(wrong_additions_change_nothing),
 		cmocka_unit_test(server_without_room_is_refused),
 		cmocka_unit_test(sixty_fifth_server_is_refused),

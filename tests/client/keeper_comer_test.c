@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * keeper_comer_test.c - a server that comes to a named volume which is open: who is asked when,
+ * what counts when, and what is taken back.
+ */
+#include <pthread.h>
+
+#include "tests/client/keeper_world.h"
+
+#define COMER 3u
+
+/* ---- The thread that has connected it, and waits ------------------------------------------- */
+
+struct waiter {
+	struct world *w;
+	uint64_t former;
+	int err;
+	pthread_t thread;
+};
+
+static void *waiter_run(void *argument)
+{
+	struct waiter *waiter = argument;
+
+	waiter->err = rbx_keeper_take(&waiter->w->keeper, COMER, waiter->former);
+	return NULL;
+}
+
+/* Returns when the keeper can see it. */
+static void comes(struct waiter *waiter, struct world *w)
+{
+	waiter->w = w;
+	w->control.servers[COMER].peer = (struct rbx_peer *)&servers[COMER];
+	w->control.upkeep.servers[COMER].incarnation = COMER + 1;
+	assert_int_equal(pthread_create(&waiter->thread, NULL, waiter_run, waiter), 0);
+	woken_wait();
+}
+
+static int waited(struct waiter *waiter)
+{
+	assert_int_equal(pthread_join(waiter->thread, NULL), 0);
+	return waiter->err;
+}
+
+static bool is_used(const struct world *w)
+{
+	return rbx_server_set_has(&w->control.flow.map->servers_up, COMER);
+}
+
+static uint32_t asks_of_others(void)
+{
+	return servers[0].asks_count + servers[1].asks_count + servers[2].asks_count;
+}
+
+/* ---- Tests --------------------------------------------------------------------------------- */
+
+static void comer_accepts_first_and_counts_when_a_quorum_has_accepted(void **state)
+{
+	struct world *w = make(3);
+	struct waiter waiter = { .former = 0 };
+	uint32_t i;
+
+	(void)state;
+	comes(&waiter, w);
+	(void)turn(w);
+	assert_int_equal(servers[COMER].asks_count, 1);
+	assert_true(rbx_record_is_in(&servers[COMER].asked, COMER + 1));
+	assert_int_equal(asks_of_others(), 0);
+	answers(COMER, 0);
+	(void)turn(w);
+	assert_int_equal(asks_of_others(), 3);
+	answers(0, 0);
+	(void)turn(w);
+	assert_false(is_used(w)); /* of the three of before two are needed */
+	answers(1, 0);
+	(void)turn(w);
+	assert_true(is_used(w));
+	assert_int_equal(waited(&waiter), 0);
+	/* And one more record that needs no vote of before. */
+	answers(2, 0);
+	for (i = 0; i < 2; i++) {
+		(void)turn(w);
+		answers(0, 0);
+		answers(1, 0);
+		answers(2, 0);
+		answers(COMER, 0);
+	}
+	assert_int_equal(turn(w), UINT64_MAX);
+	assert_int_equal(servers[COMER].asks_count, 2);
+	assert_int_equal(servers[COMER].asked.member_flags[COMER], RBX_WIRE_MEMBER_WAS_IN);
+	/* From here on it is one like the others. */
+	suspect(w, 0);
+	(void)turn(w);
+	assert_int_equal(servers[COMER].asks_count, 3);
+	answers(COMER, 0);
+	answers(1, 0);
+	(void)turn(w);
+	assert_true(is_down(w, 0));
+	end(w);
+}
+
+static void comer_that_refuses_is_told_of_to_nobody(void **state)
+{
+	struct world *w = make(3);
+	struct waiter waiter = { .former = 0 };
+	uint64_t version = w->named.record.version;
+
+	(void)state;
+	comes(&waiter, w);
+	(void)turn(w);
+	answers(COMER, -ESTALE);
+	assert_int_equal(turn(w), UINT64_MAX);
+	assert_int_equal(waited(&waiter), -ESTALE);
+	assert_false(is_used(w));
+	assert_int_equal(asks_of_others(), 0);
+	assert_false(rbx_named_is_shut_out(&w->named));
+	/* What is proposed next has another version, for the comer may know of that one. */
+	suspect(w, 0);
+	(void)turn(w);
+	assert_int_equal(servers[1].asked.version, version + 2);
+	assert_int_equal(servers[1].asked.members_count, 3);
+	assert_int_equal(servers[COMER].asks_count, 1);
+	end(w);
+}
+
+/* Writes wait for that, so it does not wait for a comer that is slow. */
+static void server_is_put_out_before_one_comes(void **state)
+{
+	struct world *w = make(3);
+	struct waiter waiter = { .former = 0 };
+	uint32_t i;
+
+	(void)state;
+	comes(&waiter, w);
+	(void)turn(w);
+	suspect(w, 0);
+	(void)turn(w);
+	assert_int_equal(servers[1].asks_count, 1);
+	assert_false(rbx_record_has_member(&servers[1].asked, COMER + 1));
+	answers(COMER, 0); /* late: it has accepted what nobody else will */
+	answers(1, 0);
+	answers(2, 0);
+	(void)turn(w);
+	assert_true(is_down(w, 0));
+	assert_false(is_used(w));
+	for (i = 0; i < 4; i++) {
+		answers(1, 0);
+		answers(2, 0);
+		(void)turn(w);
+		answers(COMER, 0);
+		(void)turn(w);
+	}
+	assert_true(is_used(w));
+	assert_int_equal(waited(&waiter), 0);
+	end(w);
+}
+
+/* It is another one than the one that died, and takes its place in the record, too. */
+static void former_one_is_forgotten(void **state)
+{
+	struct world *w = make(3);
+	struct waiter waiter = { .former = 1 };
+	uint32_t i;
+
+	(void)state;
+	suspect(w, 0);
+	for (i = 0; i < 2; i++) {
+		(void)turn(w);
+		answers(1, 0);
+		answers(2, 0);
+	}
+	(void)turn(w);
+	assert_true(is_down(w, 0));
+	comes(&waiter, w);
+	(void)turn(w);
+	answers(COMER, 0);
+	(void)turn(w);
+	answers(1, 0);
+	answers(2, 0);
+	(void)turn(w);
+	assert_int_equal(waited(&waiter), 0);
+	assert_false(rbx_record_has_member(&servers[1].asked, 1));
+	assert_int_equal(servers[1].asked.members_count, 3);
+	end(w);
+}
+
+static void comer_that_is_given_up_meanwhile_is_put_out(void **state)
+{
+	struct world *w = make(3);
+	struct waiter waiter = { .former = 0 };
+	uint32_t i;
+
+	(void)state;
+	comes(&waiter, w);
+	(void)turn(w);
+	answers(COMER, 0);
+	(void)turn(w);
+	w->control.servers[COMER].is_given_up = true;
+	suspect(w, COMER);
+	for (i = 0; i < 3; i++) {
+		answers(0, 0);
+		answers(1, 0);
+		answers(2, 0);
+		answers(COMER, -EHOSTUNREACH);
+		(void)turn(w);
+	}
+	assert_int_equal(waited(&waiter), 0);
+	assert_true(is_down(w, COMER));
+	end(w);
+}
+
+static void nobody_waits_for_a_volume_that_is_closed(void **state)
+{
+	struct world *w = make(3);
+	struct waiter waiter = { .former = 0 };
+
+	(void)state;
+	comes(&waiter, w);
+	(void)turn(w);
+	rbx_keeper_take_no_more(&w->keeper);
+	(void)turn(w);
+	answers(COMER, -ENOTCONN);
+	(void)turn(w);
+	assert_int_equal(waited(&waiter), -ECANCELED);
+	assert_int_equal(asks_of_others(), 0);
+	end(w);
+}
+
+static void nobody_comes_when_no_record_is_accepted_any_more(void **state)
+{
+	struct world *w = make(3);
+	struct waiter waiter = { .former = 0 };
+
+	(void)state;
+	comes(&waiter, w);
+	(void)turn(w);
+	answers(COMER, 0);
+	(void)turn(w);
+	answers(0, -ESTALE);
+	(void)turn(w);
+	assert_int_equal(waited(&waiter), -ECANCELED);
+	assert_false(is_used(w));
+	comes(&waiter, w);
+	(void)turn(w);
+	assert_int_equal(waited(&waiter), -ECANCELED);
+	end(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(comer_accepts_first_and_counts_when_a_quorum_has_accepted),
+		cmocka_unit_test(comer_that_refuses_is_told_of_to_nobody),
+		cmocka_unit_test(server_is_put_out_before_one_comes),
+		cmocka_unit_test(former_one_is_forgotten),
+		cmocka_unit_test(comer_that_is_given_up_meanwhile_is_put_out),
+		cmocka_unit_test(nobody_waits_for_a_volume_that_is_closed),
+		cmocka_unit_test(nobody_comes_when_no_record_is_accepted_any_more),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

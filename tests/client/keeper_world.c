@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* keeper_world.c - see keeper_world.h. */
+#include "tests/client/keeper_world.h"
+
+#include <semaphore.h>
+
+#define SLABS 2u
+#define SLAB_BYTES RBX_SLAB_BYTES_MIN
+
+/* ---- Servers, in the place of client/peer.c ---------------------------------------------*/
+
+struct server servers[SERVERS];
+
+static struct server *of_peer(const struct rbx_peer *peer)
+{
+	return (struct server *)(uintptr_t)peer;
+}
+
+void rbx_peer_ask(struct rbx_peer *peer, struct rbx_ask *ask)
+{
+	struct server *server = of_peer(peer);
+
+	assert_int_equal(ask->kind, RBX_CALL_TALK);
+	assert_int_equal(ask->message->type, RBX_WIRE_VOLUME_ACCEPT);
+	assert_null(server->ask);
+	server->ask = ask;
+	server->asked = ask->message->record;
+	server->asks_count++;
+	server->has_answered = false;
+}
+
+int rbx_peer_answer(struct rbx_peer *peer, struct rbx_ask *ask, struct rbx_loan *loan)
+{
+	struct server *server = of_peer(peer);
+
+	(void)loan;
+	assert_ptr_equal(server->ask, ask);
+	if (!server->has_answered)
+		return -EAGAIN;
+	server->ask = NULL;
+	return server->answer;
+}
+
+bool rbx_peer_is_up(struct rbx_peer *peer)
+{
+	return !of_peer(peer)->is_silent;
+}
+
+uint64_t rbx_peer_incarnation(const struct rbx_peer *peer)
+{
+	return (uint64_t)(of_peer(peer) - servers) + 1;
+}
+
+struct rbx_session *rbx_peer_session(struct rbx_peer *peer)
+{
+	(void)peer;
+	return NULL;
+}
+
+const char *rbx_peer_name(const struct rbx_peer *peer)
+{
+	(void)peer;
+	return "a server";
+}
+
+static sem_t woken;
+
+void rbx_volume_upkeep_wake(struct rbx_volume_control *control)
+{
+	(void)control;
+	sem_post(&woken);
+}
+
+void woken_wait(void)
+{
+	while (sem_wait(&woken))
+		;
+}
+
+/* ---- In the place of client/session.c: at the close, servers are asked one by one ----------*/
+
+struct rbx_wire_record closed_with;
+
+int rbx_session_talk(struct rbx_session *session, struct rbx_wire_message *message)
+{
+	(void)session;
+	closed_with = message->record;
+	return 0;
+}
+
+int rbx_session_map_for(struct rbx_session *session, const struct rbx_wire_map *map,
+			struct rbx_loan *loan)
+{
+	(void)session;
+	(void)map;
+	(void)loan;
+	fail();
+	return 0;
+}
+
+uint64_t rbx_session_slab_bytes(const struct rbx_session *session)
+{
+	(void)session;
+	return SLAB_BYTES;
+}
+
+uint64_t rbx_session_incarnation(const struct rbx_session *session)
+{
+	(void)session;
+	return 1;
+}
+
+int rbx_session_unmap(struct rbx_session *session, const struct rbx_loan *loan)
+{
+	(void)session;
+	(void)loan;
+	fail();
+	return 0;
+}
+
+const char *rbx_session_name(const struct rbx_session *session)
+{
+	(void)session;
+	return "a server";
+}
+
+void answers(uint32_t server, int err)
+{
+	servers[server].answer = err;
+	servers[server].has_answered = true;
+}
+
+/* ---- A volume with two replicas on them --------------------------------------------------*/
+
+static void wake(struct rbx_flow *flow)
+{
+	(void)flow;
+}
+
+static void end_later(struct rbx_flow *flow, struct rbx_fragment *fragment)
+{
+	(void)flow;
+	(void)fragment;
+	fail(); /* nothing is under way */
+}
+
+static void tell(struct rbx_upkeep *upkeep, enum rbx_news news, uint32_t count, uint32_t server,
+		 int err)
+{
+	(void)upkeep;
+	(void)news;
+	(void)count;
+	(void)server;
+	(void)err;
+}
+
+static const struct rbx_upkeep_ops upkeep_ops = { .tell = tell };
+
+static const struct rbx_flow_ops flow_ops = { .wake = wake, .end_later = end_later };
+
+/* The volume is open: its record is accepted by all. */
+static void record_choose(struct rbx_named *named, uint32_t count)
+{
+	const struct rbx_membership none = { .epoch = 0 };
+	const uint64_t incarnations[SERVERS] = { 1, 2, 3, 4 };
+	uint32_t i;
+
+	assert_int_equal(rbx_named_init(named, "db", "a test"), 0);
+	rbx_named_make(named, 77, incarnations, count);
+	for (i = 0; i < count; i++)
+		rbx_proposer_promised(&named->proposer, i + 1, &none);
+	assert_int_equal(rbx_named_settle(named), 0);
+	for (i = 0; i < count; i++)
+		rbx_named_accepted(named, i + 1, named->record.version, 0);
+	assert_true(rbx_named_is_chosen(named));
+	rbx_named_change(named); /* whose voters are those of before */
+	for (i = 0; i < count; i++)
+		rbx_named_accepted(named, i + 1, named->record.version, 0);
+	assert_true(rbx_named_is_chosen(named));
+}
+
+struct world *make(uint32_t count)
+{
+	const struct rbx_volume_shape shape = { .size_bytes = SLABS * SLAB_BYTES,
+						.slab_bytes = SLAB_BYTES,
+						.fragment_bytes = RBX_PAGE_BYTES,
+						.replicas = 2,
+						.on_demand = true,
+						.is_named = true };
+	struct world *w = calloc(1, sizeof(*w));
+	uint32_t i;
+
+	memset(servers, 0, sizeof(servers));
+	memset(&closed_with, 0, sizeof(closed_with));
+	w->now_ns = 1;
+	w->control.servers = calloc(RBX_SERVERS_MAX, sizeof(*w->control.servers));
+	w->control.server_count = count;
+	rbx_flow_init(&w->control.flow, &flow_ops, &w->counters);
+	rbx_upkeep_init(&w->control.upkeep, &w->control.flow, &upkeep_ops, 1000000000);
+	for (i = 0; i < count; i++) {
+		w->control.servers[i].peer = (struct rbx_peer *)&servers[i];
+		w->control.upkeep.servers[i].incarnation = i + 1;
+	}
+	rbx_flow_open(&w->control.flow, &shape, calloc(1, rbx_volume_map_size(&shape)), 1, count,
+		      calloc(1, rbx_flow_pool_size(&shape, 1)), 1);
+	record_choose(&w->named, count);
+	w->named.record.replicas = w->named.record.copies = 2;
+	w->control.upkeep.copies_least = 2;
+	rbx_keeper_init(&w->keeper, &w->control, &w->named);
+	rbx_keeper_begin(&w->keeper);
+	sem_init(&woken, 0, 0);
+	return w;
+}
+
+void end(struct world *w)
+{
+	free(w->control.flow.pool.memory);
+	free(w->control.flow.map);
+	free(w->control.servers);
+	rbx_keeper_destroy(&w->keeper);
+	free(w);
+}
+
+void has_slab(struct world *w, uint32_t server, uint32_t slab)
+{
+	const struct rbx_loan loan = { .slab_id = slab + 1, .epoch = slab + 1, .rkey = slab + 1,
+				       .remote_addr = (slab + 1ull) * SLAB_BYTES };
+
+	assert_int_equal(rbx_upkeep_adopt(&w->control.upkeep, server, slab + 1, &loan), 0);
+}
+
+uint64_t turn(struct world *w)
+{
+	return rbx_keeper_round(&w->keeper, w->now_ns);
+}
+
+void suspect(struct world *w, uint32_t server)
+{
+	rbx_held_suspect(&w->control.flow.held, server);
+}
+
+bool is_down(const struct world *w, uint32_t server)
+{
+	return rbx_upkeep_server_is_down(&w->control.upkeep, server);
+}
+
+bool has_failed(struct world *w, uint32_t server)
+{
+	return rbx_held_has_failed(&w->control.flow.held, server);
+}
