@@ -184,12 +184,49 @@ const struct cli_command volume_list_command = {
 static const struct cli_option show_options[] = {
 	VOLUME_NAME,
 	VOLUME_SERVERS("memory servers to ask; each must answer"),
-	VOLUME_JSON("One object, with the keys of the table. `keep_s` is null if the volume is kept "
+	VOLUME_JSON("One object, with the keys of the table; `members` is a list of objects with "
+		    "`incarnation`, `state` and `address`. `keep_s` is null if the volume is kept "
 		    "for ever, and `is_open` is true or false."),
 	VOLUME_REACH,
 };
 
-static int print_table(const struct rbx_volume_info *info)
+struct members {
+	struct rbx_volume_member list[64]; /* a volume has no more */
+	int count;
+};
+
+static const char *state_of(const struct rbx_volume_member *member)
+{
+	if (member->is_out)
+		return "out";
+	return member->is_there ? "in" : "missing";
+}
+
+static json_t *members_json(const struct members *members)
+{
+	char incarnation[VOLUME_ID_TEXT];
+	json_t *list = json_array();
+
+	for (int i = 0; i < members->count; i++) {
+		const struct rbx_volume_member *member = &members->list[i];
+
+		snprintf(incarnation, sizeof(incarnation), "%016" PRIx64, member->incarnation);
+		json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "incarnation",
+						      incarnation, "state", state_of(member),
+						      "address", member->address));
+	}
+	return list;
+}
+
+static int show_json(const struct rbx_volume_info *info, const struct members *members)
+{
+	json_t *json = volume_info_json(info);
+
+	json_object_set_new(json, "members", members_json(members));
+	return print_json(&volume_show_command, json);
+}
+
+static int print_table(const struct rbx_volume_info *info, const struct members *members)
 {
 	char keep[32];
 
@@ -206,6 +243,10 @@ static int print_table(const struct rbx_volume_info *info)
 	printf("  %-14s %u\n", "servers_out", info->servers_out);
 	printf("  %-14s %u\n", "replicas", info->replicas);
 	printf("  %-14s %u\n", "copies", info->copies);
+	for (int i = 0; i < members->count; i++)
+		printf("  %-14s %016" PRIx64 "  %-7s  %s\n", "member",
+		       members->list[i].incarnation, state_of(&members->list[i]),
+		       *members->list[i].address ? members->list[i].address : "-");
 	return CLI_EXIT_OK;
 }
 
@@ -213,6 +254,7 @@ static int show(int argc, char **argv)
 {
 	struct rbx_volume_info info;
 	struct rbx_context *ctx;
+	struct members members;
 	const char *reason;
 	int rc = CLI_EXIT_OK;
 
@@ -220,12 +262,17 @@ static int show(int argc, char **argv)
 	if (!ctx)
 		return rc;
 	reason = find(ctx, &info);
+	if (!reason) {
+		members.count = rbx_volume_members_list(ctx, volume_wanted.servers, info.name,
+							members.list, 64);
+		if (members.count < 0)
+			reason = rbx_last_error();
+	}
 	if (reason)
 		rc = cli_fail(&volume_show_command, "%s", reason);
 	else
-		rc = volume_wanted.as_json ?
-			     print_json(&volume_show_command, volume_info_json(&info)) :
-			     print_table(&info);
+		rc = volume_wanted.as_json ? show_json(&info, &members) :
+					     print_table(&info, &members);
 	rbx_close(ctx);
 	return rc;
 }
@@ -233,7 +280,8 @@ static int show(int argc, char **argv)
 const struct cli_command volume_show_command = {
 	.name = "volume show",
 	.purpose = "show what the servers know of a volume",
-	.notes = "writer is the program that opened it last; with is_open it has it open now.",
+	.notes = "writer is the program that opened it last; with is_open it has it open now. A member is a\n"
+		 "server: its incarnation, whether it is in, out or missing, and its address.",
 	CLI_OPTIONS(show_options),
 	.run = show,
 	.prepare = volume_prepare,

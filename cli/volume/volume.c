@@ -34,6 +34,8 @@ static int check(const struct cli_command *command)
 		return cli_fail(command, "no new name; add it behind the NAME of the volume");
 	if (has_option(command, wanted->new_servers) && !*wanted->new_servers)
 		return cli_fail(command, "no new servers; add ADDR:PORT[,...] behind the NAME of the volume");
+	if (has_option(command, wanted->old_server) && !*wanted->old_server)
+		return cli_fail(command, "no server; add its incarnation, as rdmabox volume show prints it, behind the NAME of the volume");
 	if (has_option(command, wanted->file) && !*wanted->file)
 		return cli_fail(command, "no file; add FILE, or - for standard %s",
 				command == &volume_import_command ? "input" : "output");
@@ -85,6 +87,7 @@ static const struct cli_command *const commands[] = {
 	&volume_grow_command,
 	&volume_rename_command,
 	&volume_add_server_command,
+	&volume_remove_server_command,
 	&volume_remove_command,
 	NULL,
 };
@@ -103,8 +106,8 @@ static int cli_volume(int argc, char **argv)
 {
 	if (argc < 2)
 		return cli_fail(&volume_command, "no command; give create, list, show, import, "
-						 "export, grow, rename, add-server or "
-						 "remove, see rdmabox volume --help");
+						 "export, grow, rename, add-server, "
+						 "remove-server or remove, see rdmabox volume --help");
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
 		cli_help_print(&volume_command);
 		return CLI_EXIT_OK;

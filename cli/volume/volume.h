@@ -4,7 +4,7 @@
  *
  *	volume.c    the list of its commands; reads a command line and opens the device
  *	admin.c     create, grow, rename, remove
- *	members.c   add-server
+ *	members.c   add-server, remove-server
  *	list.c      list, show
  *	keep.c      how long a volume is kept, as text
  *	import.c    a file into a volume
@@ -31,6 +31,7 @@ struct volume_wanted {
 	char name[RBX_VOLUME_NAME_MAX];
 	char new_name[RBX_VOLUME_NAME_MAX];
 	char new_servers[4096];
+	char old_server[256];
 	char file[PATH_MAX];
 	char servers[4096];
 	uint64_t size_bytes;
@@ -49,6 +50,7 @@ extern const struct cli_command volume_grow_command;
 extern const struct cli_command volume_rename_command;
 extern const struct cli_command volume_remove_command;
 extern const struct cli_command volume_add_server_command; /* members.c */
+extern const struct cli_command volume_remove_server_command;
 extern const struct cli_command volume_list_command; /* list.c */
 extern const struct cli_command volume_show_command;
 extern const struct cli_command volume_import_command; /* import.c */

@@ -157,6 +157,72 @@ int rbx_volume_rename(struct rbx_context *ctx, const char *servers, const char *
 int rbx_volume_members_add(struct rbx_context *ctx, const char *servers, const char *name,
 			   const char *new_servers);
 
+/* A server of a named volume. */
+struct rbx_volume_member {
+	size_t size_bytes; /* of what was filled in; the rest is zero */
+	uint64_t incarnation; /* of this start of the server; another start is another server */
+	uint32_t is_out; /* 1: it was lost, and is not needed to open the volume */
+	uint32_t is_there; /* 1: it was asked, and has the volume */
+	char address[256]; /* "host:port" by which it was asked; "": it was not */
+};
+
+/**
+ * rbx_volume_members_list_sized() - tells which servers a named volume has.
+ * @servers: some of them; those that cannot be reached are left out
+ * @members: receives at most @max of them
+ * @member_bytes: of one struct, as the program knows it
+ *
+ * Returns how many there are, perhaps more than @max, or:
+ *	-ENOENT: none of the servers has it
+ *	-EACCES: it belongs to another credential
+ *	-E...: as rbx_peer_connect()
+ * Context: any thread; blocks until all servers have answered.
+ */
+int rbx_volume_members_list_sized(struct rbx_context *ctx, const char *servers, const char *name,
+				  struct rbx_volume_member *members, uint32_t max,
+				  size_t member_bytes);
+
+/**
+ * rbx_volume_members_list() - tells which servers a named volume has.
+ * @servers: some of them; those that cannot be reached are left out
+ * @members: receives at most @max of them
+ *
+ * It fills in this version of the struct, as rbx_volume_members_list_sized().
+ *
+ * Returns how many there are, perhaps more than @max, or:
+ *	-E...: as rbx_volume_members_list_sized()
+ * Context: any thread; blocks until all servers have answered.
+ */
+static inline int rbx_volume_members_list(struct rbx_context *ctx, const char *servers,
+					  const char *name, struct rbx_volume_member *members,
+					  uint32_t max)
+{
+	return rbx_volume_members_list_sized(ctx, servers, name, members, max, sizeof(*members));
+}
+
+/**
+ * rbx_volume_members_remove() - takes a server from a named volume that no program has open.
+ * @servers: those that it has, as for rbx_volume_members_add()
+ * @server: its incarnation, 16 digits; or the "host:port" of one that is there, as in @servers
+ *
+ * It must be out: then nothing of what it has counts, whether it is dead or there. If it is there,
+ * it gives up what it has. A server that is not out cannot be removed: what it has is not moved.
+ * Stop it while a program has the volume open, if that has replicas: then it is put out, and
+ * what it had is made anew at others.
+ *
+ * Returns 0, or:
+ *	-ENODEV: it is none of the volume's servers
+ *	-EADDRINUSE: it is not out
+ *	-ENOENT: none of the servers has the volume
+ *	-EBUSY: a program has it open, rbx_last_error() names it; or too few of its servers are
+ *		there
+ *	-EINVAL, -EACCES, -EEXIST, -ESTALE: as rbx_volume_members_add()
+ *	-E...: as rbx_peer_connect()
+ * Context: any thread; blocks until all servers have answered.
+ */
+int rbx_volume_members_remove(struct rbx_context *ctx, const char *servers, const char *name,
+			      const char *server);
+
 /**
  * rbx_volume_remove() - removes a named volume, and gives its memory back.
  * @force: also if a program has it open: that one is shut out

@@ -4,6 +4,7 @@
  *
  *	named_admin.c     makes it, makes it larger, renames it, removes it
  *	named_members.c   gives it more servers
+ *	named_remove.c    takes servers from it
  *
  * Each of them opens the volume as a program does that writes to it, so it is refused if one has
  * it open, and a change is decided in the same way.

@@ -138,7 +138,7 @@ for command in serve bench doctor page pool sim stat top tune volume help; do
 	grep -qE "^ +$command " "$scratch/out" || fault "--help leaves out $command"
 done
 for command in serve bench doctor sim stat tune "page attach" "page detach" "page list" "page status" "pool status" \
-	"volume create" "volume list" "volume show" "volume import" "volume export" "volume grow" "volume rename" "volume add-server" \
+	"volume create" "volume list" "volume show" "volume import" "volume export" "volume grow" "volume rename" "volume add-server" "volume remove-server" \
 	"volume remove"; do
 	# shellcheck disable=SC2086 # words
 	expect_success $command --help

@@ -307,44 +307,111 @@ static void server_without_room_is_refused(void **state)
 	rbx_close(ctx);
 }
 
-/* Its record says that it has 64; all but the two are out, and long dead. */
-static void fill_record(struct rbx_context *ctx)
+static void propose(struct rbx_named *named, const struct rbx_crowd *crowd,
+		    const struct rbx_membership *next)
+{
+	uint32_t i;
+
+	rbx_named_change_to(named, next);
+	for (i = 0; i < crowd->count; i++)
+		assert_int_equal(rbx_named_accept(named, crowd->sessions[i]), 0);
+	assert_true(rbx_named_is_chosen(named));
+}
+
+/* Its record says that these are out: the third server, if it is one of its servers, and so many
+ * that are long dead. */
+static void put_out(struct rbx_context *ctx, const char *at, uint32_t dead_count)
 {
 	struct rbx_membership next;
+	struct rbx_member *member;
 	struct rbx_crowd *crowd;
 	struct rbx_named named;
 	uint32_t i;
 
 	assert_int_equal(rbx_named_init(&named, "db", "a test"), 0);
-	assert_int_equal(rbx_crowd_open(ctx, two, &crowd), 0);
+	assert_int_equal(rbx_crowd_open(ctx, at, &crowd), 0);
 	assert_int_equal(rbx_crowd_look(crowd, &named), 0);
 	assert_int_equal(rbx_named_begin(&named, false), 0);
-	for (i = 0; i < BEFORE; i++)
+	for (i = 0; i < crowd->count; i++)
 		assert_int_equal(rbx_named_grant(&named, crowd->sessions[i]), 0);
 	assert_int_equal(rbx_named_settle(&named), 0);
-	for (i = 0; i < BEFORE; i++)
+	for (i = 0; i < crowd->count; i++)
 		assert_int_equal(rbx_named_accept(&named, crowd->sessions[i]), 0);
 	rbx_membership_next(&next, &named.proposer.membership);
-	for (i = 0; next.count < RBX_MEMBERS_MAX; i++)
+	for (i = 0; i < dead_count; i++)
 		next.members[next.count++] = (struct rbx_member){ .incarnation = 4711 + i,
 								  .state = RBX_MEMBER_OUT };
-	rbx_named_change_to(&named, &next);
-	for (i = 0; i < BEFORE; i++)
-		assert_int_equal(rbx_named_accept(&named, crowd->sessions[i]), 0);
+	member = crowd->count > BEFORE ? rbx_membership_find(&next, rbx_session_incarnation(
+								crowd->sessions[BEFORE])) :
+					 NULL;
+	if (member)
+		member->state = RBX_MEMBER_OUT;
+	propose(&named, crowd, &next);
 	rbx_crowd_close(crowd);
 }
 
-static void sixty_fifth_server_is_refused(void **state)
+static void sixty_fifth_server_is_refused_until_a_dead_one_is_removed(void **state)
 {
 	struct rbx_context *ctx = tenant_context("");
+	struct rbx_volume_member members[64];
 
 	(void)state;
 	make(ctx);
-	fill_record(ctx);
+	put_out(ctx, two, 62);
 	assert_int_equal(rbx_volume_members_add(ctx, two, "db", third), -ENOSPC);
 	assert_non_null(strstr(rbx_last_error(), "has 64 servers, and can have 64 at most"));
 	assert_int_equal(lent_by_third(ctx), 0);
+	assert_int_equal(rbx_volume_members_list(ctx, two, "db", members, 64), 64);
+	assert_int_equal(members[2].incarnation, 4711);
+	assert_true(members[2].is_out && !members[2].is_there && !members[2].address[0]);
+	assert_int_equal(rbx_volume_members_remove(ctx, two, "db", "0000000000001267"), 0);
+	assert_int_equal(rbx_volume_members_remove(ctx, two, "db", "0000000000001267"), -ENODEV);
+	assert_int_equal(rbx_volume_members_list(ctx, two, "db", members, 64), 63);
 	assert_int_equal(use(ctx, two), 0);
+	assert_int_equal(rbx_volume_members_add(ctx, two, "db", third), 0);
+	assert_int_equal(use(ctx, pool), 0);
+	assert_int_equal(rbx_volume_remove(ctx, pool, "db", 0), 0);
+	rbx_close(ctx);
+}
+
+static void server_that_is_out_is_removed_and_gives_up_what_it_has(void **state)
+{
+	struct rbx_context *ctx = tenant_context("");
+	struct rbx_volume_member members[3];
+	struct rbx_volume *volume;
+	uint8_t page[PAGE];
+	uint32_t i;
+
+	(void)state;
+	assert_int_equal(rbx_volume_create(ctx, pool, "db", SIZE, NULL), 0);
+	assert_int_equal(open_at(ctx, &volume, pool), 0);
+	memset(page, 0x5c, PAGE);
+	for (i = 0; i < SLABS; i++)
+		assert_int_equal(rbx_write(volume, page, PAGE, i * (uint64_t)TENANT_SLAB_BYTES), 0);
+	assert_int_equal(rbx_volume_members_remove(ctx, pool, "db", third), -EBUSY);
+	assert_int_equal(rbx_volume_close(volume), 0);
+	assert_true(lent_by_third(ctx) > 0);
+	assert_int_equal(rbx_volume_members_list(ctx, pool, "db", members, 3), 3);
+	for (i = 0; i < 3; i++)
+		assert_true(members[i].is_there && !members[i].is_out);
+	assert_string_equal(members[2].address, third);
+
+	assert_int_equal(rbx_volume_members_remove(ctx, pool, "db", third), -EADDRINUSE);
+	assert_non_null(strstr(rbx_last_error(), "only one that is out can be removed"));
+	assert_int_equal(rbx_volume_members_remove(ctx, pool, "db", "0123456789abcdef"), -ENODEV);
+	assert_non_null(strstr(rbx_last_error(), "is none of volume db"));
+	assert_int_equal(rbx_volume_members_remove(ctx, pool, "db", "127.0.0.1:1"), -ENODEV);
+	assert_int_equal(rbx_volume_members_remove(ctx, pool, "db", ""), -EINVAL);
+	assert_int_equal(rbx_volume_members_remove(ctx, pool, "none", third), -ENOENT);
+	expect_servers(ctx, 3);
+	put_out(ctx, pool, 0);
+	assert_int_equal(rbx_volume_members_remove(ctx, pool, "db", third), 0);
+	assert_int_equal(lent_by_third(ctx), 0);
+	expect_servers(ctx, 2);
+	assert_int_equal(open_at(ctx, &volume, two), 0);
+	assert_int_equal(rbx_volume_close(volume), 0);
+	/* And it may come again. */
+	assert_int_equal(rbx_volume_members_add(ctx, two, "db", third), 0);
 	assert_int_equal(rbx_volume_remove(ctx, pool, "db", 0), 0);
 	rbx_close(ctx);
 }
@@ -403,7 +470,8 @@ int main(void)
 		cmocka_unit_test(open_volume_gets_a_server_for_good),
 		cmocka_unit_test(wrong_additions_change_nothing),
 		cmocka_unit_test(server_without_room_is_refused),
-		cmocka_unit_test(sixty_fifth_server_is_refused),
+		cmocka_unit_test(sixty_fifth_server_is_refused_until_a_dead_one_is_removed),
+		cmocka_unit_test(server_that_is_out_is_removed_and_gives_up_what_it_has),
 		cmocka_unit_test(addition_that_was_interrupted_is_finished),
 	};
 
