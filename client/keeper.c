@@ -19,12 +19,12 @@ void rbx_keeper_init(struct rbx_keeper *keeper, struct rbx_volume_control *contr
 	for (i = 0; i < RBX_MEMBERS_MAX; i++)
 		keeper->asks[i].control = control;
 	rbx_intents_init(&keeper->intents, control);
-	rbx_monitor_init(&keeper->comer.monitor);
+	rbx_monitor_init(&keeper->newcomer.monitor);
 }
 
 void rbx_keeper_destroy(struct rbx_keeper *keeper)
 {
-	rbx_monitor_destroy(&keeper->comer.monitor);
+	rbx_monitor_destroy(&keeper->newcomer.monitor);
 }
 
 void rbx_keeper_begin(struct rbx_keeper *keeper)
@@ -118,12 +118,13 @@ static void answer_take(struct rbx_keeper *keeper, uint32_t server)
 		keeper->again_ns = 0; /* it was asked for the version before */
 	else if (!rbx_status_is_away(err) || rbx_server_set_has(&keeper->gone, server))
 		one->is_wanted = false; /* else it is asked again, until its peer is given up */
-	is_alone = keeper->comer.state == RBX_COMER_ALONE && server == keeper->comer.server;
+	is_alone = keeper->newcomer.state == RBX_NEWCOMER_ALONE &&
+		   server == keeper->newcomer.server;
 	/* A server that is no member has no vote on who the writer is. */
 	if (!err || !is_alone)
 		rbx_named_accepted(keeper->named, rbx_peer_incarnation(peer_at(keeper, server)),
 				   one->version, err);
-	if (is_alone && !one->is_wanted && rbx_keeper_comer_answered(keeper, err))
+	if (is_alone && !one->is_wanted && rbx_keeper_newcomer_answered(keeper, err))
 		ask_members(keeper);
 	/* From here on the peer may be closed. */
 	RBX_STORE_RELEASE(&one->is_out, false);
@@ -167,7 +168,7 @@ static void chosen(struct rbx_keeper *keeper)
 
 	keeper->is_proposing = false;
 	keeper->control->upkeep.copies_least = keeper->named->record.copies;
-	rbx_keeper_comer_chosen(keeper);
+	rbx_keeper_newcomer_chosen(keeper);
 	for (i = 0; i < RBX_MEMBERS_MAX; i++) {
 		if (!rbx_server_set_has(&keeper->going, i))
 			continue;
@@ -290,7 +291,7 @@ static bool next_begin(struct rbx_keeper *keeper)
 	if (!keeper->is_proposing)
 		copies_tell(keeper);
 	if (!keeper->is_proposing && !any_waits)
-		rbx_keeper_comer_begin(keeper);
+		rbx_keeper_newcomer_begin(keeper);
 	return any_waits;
 }
 
@@ -298,7 +299,7 @@ static bool next_begin(struct rbx_keeper *keeper)
 static bool has_vote(const struct rbx_keeper *keeper, uint32_t server)
 {
 	return rbx_server_set_has(&keeper->members, server) ||
-	       (keeper->comer.state >= RBX_COMER_ALONE && keeper->comer.server == server);
+	       (keeper->newcomer.state >= RBX_NEWCOMER_ALONE && keeper->newcomer.server == server);
 }
 
 /* Whether so many servers are given up that the others alone can let another client in. Each is
@@ -326,14 +327,14 @@ uint64_t rbx_keeper_round(struct rbx_keeper *keeper, uint64_t now_ns)
 	any_suspects = rbx_held_suspects(&flow_of(keeper)->held, &suspects, &keeper->gone);
 	for (i = 0; i < RBX_MEMBERS_MAX; i++)
 		answer_take(keeper, i);
-	rbx_keeper_comer_look(keeper, any_suspects);
+	rbx_keeper_newcomer_look(keeper, any_suspects);
 	if (keeper->is_proposing && rbx_named_is_chosen(keeper->named))
 		chosen(keeper);
 	if (!keeper->is_over &&
 	    (rbx_named_is_shut_out(keeper->named) || has_lost_the_volume(keeper) ||
 	     (keeper->is_proposing && !any_may(keeper)))) {
 		end(keeper);
-		rbx_keeper_comer_look(keeper, false); /* it does not come */
+		rbx_keeper_newcomer_look(keeper, false); /* it does not come */
 	}
 	if (!keeper->is_proposing && !keeper->is_over)
 		any_waits = next_begin(keeper);

@@ -23,7 +23,7 @@
  * a first write gets fewer replicas. It rises when all slabs are whole. A first write needs so
  * many as the record says, and before a change the higher of both numbers counts.
  *
- * Servers that come (keeper_comer.c) become members one at a time, if nobody is to be put out:
+ * Servers that come (keeper_newcomer.c) become members one at a time, if nobody is to be put out:
  *
  *	WANTED            a thread of the host has connected the server, and waits
  *	ALONE             it is asked to accept the record that names it. If it does not, or if a
@@ -48,15 +48,15 @@ struct rbx_keeper_ask {
 	bool is_out; /* atomic: it was asked, and has not answered */
 };
 
-enum rbx_comer_state {
-	RBX_COMER_NONE,
-	RBX_COMER_WANTED,
-	RBX_COMER_ALONE,
-	RBX_COMER_NAMED,
+enum rbx_newcomer_state {
+	RBX_NEWCOMER_NONE,
+	RBX_NEWCOMER_WANTED,
+	RBX_NEWCOMER_ALONE,
+	RBX_NEWCOMER_NAMED,
 };
 
 /* A server that comes, while the thread that has connected it waits. */
-struct rbx_comer {
+struct rbx_newcomer {
 	struct rbx_monitor monitor; /* guards these; the thread waits in it */
 	bool is_new; /* the keeper has not seen it yet */
 	bool is_over;
@@ -66,7 +66,7 @@ struct rbx_comer {
 	uint64_t incarnation;
 	uint64_t former; /* of the dead one that it takes the place of; 0: none */
 	/* The rest is the upkeep thread's. */
-	enum rbx_comer_state state;
+	enum rbx_newcomer_state state;
 	struct rbx_membership before; /* that is in force if the record is taken back */
 };
 
@@ -74,7 +74,7 @@ struct rbx_keeper {
 	struct rbx_volume_control *control;
 	struct rbx_named *named;
 	struct rbx_server_set members; /* places that have a server of the volume; not OUT */
-	struct rbx_comer comer;
+	struct rbx_newcomer newcomer;
 	bool is_proposing;
 	bool is_over; /* no record will be accepted any more */
 	struct rbx_server_set going; /* servers that the record which is proposed puts OUT */
@@ -110,17 +110,17 @@ int rbx_keeper_take(struct rbx_keeper *keeper, uint32_t server, uint64_t former)
 /* Nobody wants one any more: what waits ends soon. Any thread; does not block. */
 void rbx_keeper_take_no_more(struct rbx_keeper *keeper);
 
-/* ---- keeper_comer.c, for keeper.c --------------------------------------------------------- */
+/* ---- keeper_newcomer.c, for keeper.c --------------------------------------------------------- */
 
 /* Begins to propose the one that is wanted, if one is. Nothing else is proposed. */
-void rbx_keeper_comer_begin(struct rbx_keeper *keeper);
-/* The comer has answered. Returns whether the others are to be asked now. */
-bool rbx_keeper_comer_answered(struct rbx_keeper *keeper, int err);
+void rbx_keeper_newcomer_begin(struct rbx_keeper *keeper);
+/* The newcomer has answered. Returns whether the others are to be asked now. */
+bool rbx_keeper_newcomer_answered(struct rbx_keeper *keeper, int err);
 /* Before anything else is done: what is to be taken back, because another server is to be put
  * out, or the volume is closed. any_suspects: the first of these. */
-void rbx_keeper_comer_look(struct rbx_keeper *keeper, bool any_suspects);
+void rbx_keeper_newcomer_look(struct rbx_keeper *keeper, bool any_suspects);
 /* The record that names it was chosen. */
-void rbx_keeper_comer_chosen(struct rbx_keeper *keeper);
+void rbx_keeper_newcomer_chosen(struct rbx_keeper *keeper);
 
 /* ---- The end ------------------------------------------------------------------------------ */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * named_join.c - servers that come into the pool become servers of a named volume that is open
- * (client/keeper_comer.c).
+ * (client/keeper_newcomer.c).
  *
  * A volume with one replica takes none: it has no record that could be changed while it is open.
  */
@@ -46,9 +46,9 @@ int rbx_volume_named_join(struct rbx_volume *volume, uint32_t index, const char 
 	if (!rbx_keeper_is_done_with(control->keeper, index))
 		return rbx_error(-EAGAIN, "the server that had the place of %s is still waited for",
 				 address);
-	control->servers[index].is_comer = true;
+	control->servers[index].is_newcomer = true;
 	err = rbx_volume_server_add(volume, index, address, labels);
-	control->servers[index].is_comer = false;
+	control->servers[index].is_newcomer = false;
 	if (err)
 		return err;
 	err = rbx_keeper_take(control->keeper, index, former);

@@ -22,14 +22,14 @@
 struct addition {
 	struct rbx_named named;
 	struct rbx_crowd *crowd; /* servers of the volume */
-	struct rbx_crowd *comers; /* those that it gets; has[]: they are members */
-	bool is_new[RBX_MEMBERS_MAX]; /* of comers: they were no members before */
+	struct rbx_crowd *newcomers; /* those that it gets; has[]: they are members */
+	bool is_new[RBX_MEMBERS_MAX]; /* of newcomers: they were no members before */
 	uint32_t new_count;
 };
 
-static uint64_t comer_at(const struct addition *a, uint32_t index)
+static uint64_t newcomer_at(const struct addition *a, uint32_t index)
 {
-	return rbx_session_incarnation(a->comers->sessions[index]);
+	return rbx_session_incarnation(a->newcomers->sessions[index]);
 }
 
 /* ---- What there is --------------------------------------------------------------------*/
@@ -45,18 +45,18 @@ static bool is_given(const struct rbx_crowd *crowd, uint64_t incarnation)
 }
 
 /* A call that was interrupted may have left the newest record at new servers alone. */
-static int comers_look(struct addition *a)
+static int newcomers_look(struct addition *a)
 {
 	struct rbx_wire_volume volume;
 	uint32_t i;
 	int err = 0;
 
-	for (i = 0; i < a->comers->count && !err; i++) {
-		if (is_given(a->crowd, comer_at(a, i)))
+	for (i = 0; i < a->newcomers->count && !err; i++) {
+		if (is_given(a->crowd, newcomer_at(a, i)))
 			continue;
-		err = rbx_named_look_for_id(&a->named, a->comers->sessions[i], &volume);
+		err = rbx_named_look_for_id(&a->named, a->newcomers->sessions[i], &volume);
 		if (!err)
-			err = rbx_named_heard(&a->named, comer_at(a, i), &volume);
+			err = rbx_named_heard(&a->named, newcomer_at(a, i), &volume);
 		else if (err == -ENOENT)
 			err = 0;
 	}
@@ -64,13 +64,13 @@ static int comers_look(struct addition *a)
 }
 
 /* Members among the new ones, after such a call: they have a vote. */
-static void comers_judge(struct addition *a)
+static void newcomers_judge(struct addition *a)
 {
 	uint32_t i;
 
-	for (i = 0; i < a->comers->count; i++)
-		a->comers->has[i] = rbx_record_has_member(&a->named.record, comer_at(a, i)) &&
-				    !is_given(a->crowd, comer_at(a, i));
+	for (i = 0; i < a->newcomers->count; i++)
+		a->newcomers->has[i] = rbx_record_has_member(&a->named.record, newcomer_at(a, i)) &&
+				    !is_given(a->crowd, newcomer_at(a, i));
 }
 
 static int half_check(const struct addition *a)
@@ -90,9 +90,9 @@ static int accept(struct addition *a)
 	bool by_all;
 	uint32_t i;
 
-	for (i = 0; i < a->comers->count; i++)
-		if (a->comers->has[i])
-			(void)rbx_named_accept(&a->named, a->comers->sessions[i]);
+	for (i = 0; i < a->newcomers->count; i++)
+		if (a->newcomers->has[i])
+			(void)rbx_named_accept(&a->named, a->newcomers->sessions[i]);
 	return rbx_admin_accept_all(&a->named, a->crowd, &by_all);
 }
 
@@ -102,18 +102,18 @@ static int take(struct addition *a)
 	int err = rbx_crowd_look(a->crowd, &a->named);
 
 	if (!err)
-		err = comers_look(a);
+		err = newcomers_look(a);
 	if (!err)
 		err = rbx_named_begin(&a->named, false);
 	if (err)
 		return err;
 	rbx_crowd_keep_members(a->crowd, &a->named.record);
-	comers_judge(a);
+	newcomers_judge(a);
 	err = half_check(a);
 	if (!err)
 		err = rbx_admin_grant_all(&a->named, a->crowd);
 	if (!err)
-		err = rbx_admin_grant_all(&a->named, a->comers);
+		err = rbx_admin_grant_all(&a->named, a->newcomers);
 	if (!err)
 		err = rbx_named_settle(&a->named);
 	return err ? err : accept(a);
@@ -124,9 +124,9 @@ static int take(struct addition *a)
 /* 0 if it becomes a member now, or would have by a call before. */
 static int place_check(struct addition *a, uint32_t index)
 {
-	const char *name = a->comers->names[index];
+	const char *name = a->newcomers->names[index];
 
-	switch (rbx_membership_place(&a->named.proposer.membership, comer_at(a, index))) {
+	switch (rbx_membership_place(&a->named.proposer.membership, newcomer_at(a, index))) {
 	case RBX_PLACE_NOT:
 		a->is_new[index] = true;
 		a->new_count++;
@@ -148,7 +148,7 @@ static int places_check(struct addition *a)
 	uint32_t i, count = a->named.record.members_count;
 	int err = 0;
 
-	for (i = 0; i < a->comers->count && !err; i++)
+	for (i = 0; i < a->newcomers->count && !err; i++)
 		err = place_check(a, i);
 	if (!err && a->new_count > RBX_MEMBERS_MAX - count)
 		err = rbx_error(-ENOSPC, "volume %s has %u servers, and can have %u at most",
@@ -161,9 +161,9 @@ static int join_all(struct addition *a)
 	uint32_t i;
 	int err = 0;
 
-	for (i = 0; i < a->comers->count && !err; i++)
+	for (i = 0; i < a->newcomers->count && !err; i++)
 		if (a->is_new[i])
-			err = rbx_newcomer_join(&a->named, a->comers->sessions[i]);
+			err = rbx_newcomer_join(&a->named, a->newcomers->sessions[i]);
 	return err;
 }
 
@@ -175,11 +175,11 @@ static void propose(struct addition *a)
 	uint32_t i;
 
 	rbx_membership_next(&next, &a->named.proposer.membership);
-	for (i = 0; i < a->comers->count; i++) {
+	for (i = 0; i < a->newcomers->count; i++) {
 		if (!a->is_new[i])
 			continue;
-		(void)rbx_membership_add(&next, comer_at(a, i)); /* there is room */
-		a->comers->has[i] = true;
+		(void)rbx_membership_add(&next, newcomer_at(a, i)); /* there is room */
+		a->newcomers->has[i] = true;
 	}
 	rbx_named_change_to(&a->named, &next);
 }
@@ -191,15 +191,15 @@ static int new_ones_accept(struct addition *a)
 	uint32_t i;
 	int err = 0;
 
-	for (i = 0; i < a->comers->count && !err; i++)
+	for (i = 0; i < a->newcomers->count && !err; i++)
 		if (a->is_new[i])
-			err = rbx_named_accept(&a->named, a->comers->sessions[i]);
+			err = rbx_named_accept(&a->named, a->newcomers->sessions[i]);
 	if (!err)
 		return 0;
 	snprintf(why, sizeof(why), "%s", rbx_last_error());
-	for (i = 0; i < a->comers->count; i++)
+	for (i = 0; i < a->newcomers->count; i++)
 		if (a->is_new[i])
-			rbx_newcomer_leave(a->comers->sessions[i]);
+			rbx_newcomer_leave(a->newcomers->sessions[i]);
 	return rbx_error(err, "%s", why);
 }
 
@@ -242,10 +242,10 @@ int rbx_volume_members_add(struct rbx_context *ctx, const char *servers, const c
 			      &a.named, &a.crowd);
 	if (err)
 		return err;
-	err = rbx_crowd_open(ctx, new_servers, &a.comers);
+	err = rbx_crowd_open(ctx, new_servers, &a.newcomers);
 	if (!err) {
 		err = add(&a);
-		rbx_crowd_close(a.comers);
+		rbx_crowd_close(a.newcomers);
 	}
 	rbx_crowd_close(a.crowd);
 	return err;

@@ -108,7 +108,7 @@ static bool goes_on(int *left)
 
 static void add_steps(struct rbx_named *named, const struct rbx_crowd *crowd, int left)
 {
-	struct rbx_session *comer = crowd->sessions[BEFORE];
+	struct rbx_session *newcomer = crowd->sessions[BEFORE];
 	struct rbx_membership next;
 	uint32_t i;
 
@@ -121,18 +121,18 @@ static void add_steps(struct rbx_named *named, const struct rbx_crowd *crowd, in
 		assert_int_equal(rbx_named_accept(named, crowd->sessions[i]), 0);
 	if (!goes_on(&left))
 		return;
-	assert_int_equal(rbx_newcomer_join(named, comer), 0);
+	assert_int_equal(rbx_newcomer_join(named, newcomer), 0);
 	rbx_membership_next(&next, &named->proposer.membership);
-	assert_true(rbx_membership_add(&next, rbx_session_incarnation(comer)));
+	assert_true(rbx_membership_add(&next, rbx_session_incarnation(newcomer)));
 	rbx_named_change_to(named, &next);
 	if (goes_on(&left))
-		assert_int_equal(rbx_named_accept(named, comer), 0);
+		assert_int_equal(rbx_named_accept(named, newcomer), 0);
 	for (i = 0; i < BEFORE && goes_on(&left); i++)
 		assert_int_equal(rbx_named_accept(named, crowd->sessions[i]), 0);
 	if (!goes_on(&left))
 		return;
 	rbx_named_change(named);
-	assert_int_equal(rbx_named_accept(named, comer), 0);
+	assert_int_equal(rbx_named_accept(named, newcomer), 0);
 	for (i = 0; i < BEFORE && goes_on(&left); i++)
 		assert_int_equal(rbx_named_accept(named, crowd->sessions[i]), 0);
 }
@@ -210,10 +210,10 @@ static void open_volume_gets_a_server_for_good(void **state)
 }
 
 /* Its volume is left as it was, and the new server has nothing. */
-static void expect_refusal(struct rbx_context *ctx, const char *at, const char *comers, int err,
+static void expect_refusal(struct rbx_context *ctx, const char *at, const char *newcomers, int err,
 			   const char *text)
 {
-	assert_int_equal(rbx_volume_members_add(ctx, at, "db", comers), err);
+	assert_int_equal(rbx_volume_members_add(ctx, at, "db", newcomers), err);
 	if (!strstr(rbx_last_error(), text))
 		fail_msg("%s, not %s", rbx_last_error(), text);
 	expect_servers(ctx, BEFORE);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * keeper_comer_test.c - a server that comes to a named volume which is open: who is asked when,
+ * keeper_newcomer_test.c - a server that comes to a named volume which is open: who is asked when,
  * what counts when, and what is taken back.
  */
 #include <pthread.h>
 
 #include "tests/client/keeper_world.h"
 
-#define COMER 3u
+#define NEWCOMER 3u
 
 /* ---- The thread that has connected it, and waits ------------------------------------------- */
 
@@ -22,7 +22,7 @@ static void *waiter_run(void *argument)
 {
 	struct waiter *waiter = argument;
 
-	waiter->err = rbx_keeper_take(&waiter->w->keeper, COMER, waiter->former);
+	waiter->err = rbx_keeper_take(&waiter->w->keeper, NEWCOMER, waiter->former);
 	return NULL;
 }
 
@@ -30,8 +30,8 @@ static void *waiter_run(void *argument)
 static void comes(struct waiter *waiter, struct world *w)
 {
 	waiter->w = w;
-	w->control.servers[COMER].peer = (struct rbx_peer *)&servers[COMER];
-	w->control.upkeep.servers[COMER].incarnation = COMER + 1;
+	w->control.servers[NEWCOMER].peer = (struct rbx_peer *)&servers[NEWCOMER];
+	w->control.upkeep.servers[NEWCOMER].incarnation = NEWCOMER + 1;
 	assert_int_equal(pthread_create(&waiter->thread, NULL, waiter_run, waiter), 0);
 	woken_wait();
 }
@@ -44,7 +44,7 @@ static int waited(struct waiter *waiter)
 
 static bool is_used(const struct world *w)
 {
-	return rbx_server_set_has(&w->control.flow.map->servers_up, COMER);
+	return rbx_server_set_has(&w->control.flow.map->servers_up, NEWCOMER);
 }
 
 static uint32_t asks_of_others(void)
@@ -54,7 +54,7 @@ static uint32_t asks_of_others(void)
 
 /* ---- Tests --------------------------------------------------------------------------------- */
 
-static void comer_accepts_first_and_counts_when_a_quorum_has_accepted(void **state)
+static void newcomer_accepts_first_and_counts_when_a_quorum_has_accepted(void **state)
 {
 	struct world *w = make(3);
 	struct waiter waiter = { .former = 0 };
@@ -63,10 +63,10 @@ static void comer_accepts_first_and_counts_when_a_quorum_has_accepted(void **sta
 	(void)state;
 	comes(&waiter, w);
 	(void)turn(w);
-	assert_int_equal(servers[COMER].asks_count, 1);
-	assert_true(rbx_record_is_in(&servers[COMER].asked, COMER + 1));
+	assert_int_equal(servers[NEWCOMER].asks_count, 1);
+	assert_true(rbx_record_is_in(&servers[NEWCOMER].asked, NEWCOMER + 1));
 	assert_int_equal(asks_of_others(), 0);
-	answers(COMER, 0);
+	answers(NEWCOMER, 0);
 	(void)turn(w);
 	assert_int_equal(asks_of_others(), 3);
 	answers(0, 0);
@@ -83,23 +83,23 @@ static void comer_accepts_first_and_counts_when_a_quorum_has_accepted(void **sta
 		answers(0, 0);
 		answers(1, 0);
 		answers(2, 0);
-		answers(COMER, 0);
+		answers(NEWCOMER, 0);
 	}
 	assert_int_equal(turn(w), UINT64_MAX);
-	assert_int_equal(servers[COMER].asks_count, 2);
-	assert_int_equal(servers[COMER].asked.member_flags[COMER], RBX_WIRE_MEMBER_WAS_IN);
+	assert_int_equal(servers[NEWCOMER].asks_count, 2);
+	assert_int_equal(servers[NEWCOMER].asked.member_flags[NEWCOMER], RBX_WIRE_MEMBER_WAS_IN);
 	/* From here on it is one like the others. */
 	suspect(w, 0);
 	(void)turn(w);
-	assert_int_equal(servers[COMER].asks_count, 3);
-	answers(COMER, 0);
+	assert_int_equal(servers[NEWCOMER].asks_count, 3);
+	answers(NEWCOMER, 0);
 	answers(1, 0);
 	(void)turn(w);
 	assert_true(is_down(w, 0));
 	end(w);
 }
 
-static void comer_that_refuses_is_told_of_to_nobody(void **state)
+static void newcomer_that_refuses_is_told_of_to_nobody(void **state)
 {
 	struct world *w = make(3);
 	struct waiter waiter = { .former = 0 };
@@ -108,22 +108,22 @@ static void comer_that_refuses_is_told_of_to_nobody(void **state)
 	(void)state;
 	comes(&waiter, w);
 	(void)turn(w);
-	answers(COMER, -ESTALE);
+	answers(NEWCOMER, -ESTALE);
 	assert_int_equal(turn(w), UINT64_MAX);
 	assert_int_equal(waited(&waiter), -ESTALE);
 	assert_false(is_used(w));
 	assert_int_equal(asks_of_others(), 0);
 	assert_false(rbx_named_is_shut_out(&w->named));
-	/* What is proposed next has another version, for the comer may know of that one. */
+	/* What is proposed next has another version, for the newcomer may know of that one. */
 	suspect(w, 0);
 	(void)turn(w);
 	assert_int_equal(servers[1].asked.version, version + 2);
 	assert_int_equal(servers[1].asked.members_count, 3);
-	assert_int_equal(servers[COMER].asks_count, 1);
+	assert_int_equal(servers[NEWCOMER].asks_count, 1);
 	end(w);
 }
 
-/* Writes wait for that, so it does not wait for a comer that is slow. */
+/* Writes wait for that, so it does not wait for a newcomer that is slow. */
 static void server_is_put_out_before_one_comes(void **state)
 {
 	struct world *w = make(3);
@@ -136,8 +136,8 @@ static void server_is_put_out_before_one_comes(void **state)
 	suspect(w, 0);
 	(void)turn(w);
 	assert_int_equal(servers[1].asks_count, 1);
-	assert_false(rbx_record_has_member(&servers[1].asked, COMER + 1));
-	answers(COMER, 0); /* late: it has accepted what nobody else will */
+	assert_false(rbx_record_has_member(&servers[1].asked, NEWCOMER + 1));
+	answers(NEWCOMER, 0); /* late: it has accepted what nobody else will */
 	answers(1, 0);
 	answers(2, 0);
 	(void)turn(w);
@@ -147,7 +147,7 @@ static void server_is_put_out_before_one_comes(void **state)
 		answers(1, 0);
 		answers(2, 0);
 		(void)turn(w);
-		answers(COMER, 0);
+		answers(NEWCOMER, 0);
 		(void)turn(w);
 	}
 	assert_true(is_used(w));
@@ -173,7 +173,7 @@ static void former_one_is_forgotten(void **state)
 	assert_true(is_down(w, 0));
 	comes(&waiter, w);
 	(void)turn(w);
-	answers(COMER, 0);
+	answers(NEWCOMER, 0);
 	(void)turn(w);
 	answers(1, 0);
 	answers(2, 0);
@@ -184,7 +184,7 @@ static void former_one_is_forgotten(void **state)
 	end(w);
 }
 
-static void comer_that_is_given_up_meanwhile_is_put_out(void **state)
+static void newcomer_that_is_given_up_meanwhile_is_put_out(void **state)
 {
 	struct world *w = make(3);
 	struct waiter waiter = { .former = 0 };
@@ -193,19 +193,19 @@ static void comer_that_is_given_up_meanwhile_is_put_out(void **state)
 	(void)state;
 	comes(&waiter, w);
 	(void)turn(w);
-	answers(COMER, 0);
+	answers(NEWCOMER, 0);
 	(void)turn(w);
-	w->control.servers[COMER].is_given_up = true;
-	suspect(w, COMER);
+	w->control.servers[NEWCOMER].is_given_up = true;
+	suspect(w, NEWCOMER);
 	for (i = 0; i < 3; i++) {
 		answers(0, 0);
 		answers(1, 0);
 		answers(2, 0);
-		answers(COMER, -EHOSTUNREACH);
+		answers(NEWCOMER, -EHOSTUNREACH);
 		(void)turn(w);
 	}
 	assert_int_equal(waited(&waiter), 0);
-	assert_true(is_down(w, COMER));
+	assert_true(is_down(w, NEWCOMER));
 	end(w);
 }
 
@@ -219,7 +219,7 @@ static void nobody_waits_for_a_volume_that_is_closed(void **state)
 	(void)turn(w);
 	rbx_keeper_take_no_more(&w->keeper);
 	(void)turn(w);
-	answers(COMER, -ENOTCONN);
+	answers(NEWCOMER, -ENOTCONN);
 	(void)turn(w);
 	assert_int_equal(waited(&waiter), -ECANCELED);
 	assert_int_equal(asks_of_others(), 0);
@@ -234,7 +234,7 @@ static void nobody_comes_when_no_record_is_accepted_any_more(void **state)
 	(void)state;
 	comes(&waiter, w);
 	(void)turn(w);
-	answers(COMER, 0);
+	answers(NEWCOMER, 0);
 	(void)turn(w);
 	answers(0, -ESTALE);
 	(void)turn(w);
@@ -249,11 +249,11 @@ static void nobody_comes_when_no_record_is_accepted_any_more(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(comer_accepts_first_and_counts_when_a_quorum_has_accepted),
-		cmocka_unit_test(comer_that_refuses_is_told_of_to_nobody),
+		cmocka_unit_test(newcomer_accepts_first_and_counts_when_a_quorum_has_accepted),
+		cmocka_unit_test(newcomer_that_refuses_is_told_of_to_nobody),
 		cmocka_unit_test(server_is_put_out_before_one_comes),
 		cmocka_unit_test(former_one_is_forgotten),
-		cmocka_unit_test(comer_that_is_given_up_meanwhile_is_put_out),
+		cmocka_unit_test(newcomer_that_is_given_up_meanwhile_is_put_out),
 		cmocka_unit_test(nobody_waits_for_a_volume_that_is_closed),
 		cmocka_unit_test(nobody_comes_when_no_record_is_accepted_any_more),
 	};

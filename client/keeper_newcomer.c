@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * keeper_newcomer.c - servers that come to a named volume while it is open; see keeper.h.
+ *
+ * What was asked of a server that then does not come may still be accepted by it. That record was
+ * told to nobody else, so it was never chosen, and the next one has a higher version.
+ */
+#include "client/keeper.h"
+#include "client/newcomer.h"
+#include "client/session.h"
+#include "core/membership_change.h"
+
+/* ---- By the thread that has connected it ---------------------------------------------- */
+
+bool rbx_keeper_is_done_with(const struct rbx_keeper *keeper, uint32_t server)
+{
+	return !RBX_LOAD_ACQUIRE(&keeper->asks[server].is_out);
+}
+
+int rbx_keeper_welcome(struct rbx_named *named, struct rbx_session *session)
+{
+	enum rbx_membership_place place;
+
+	rbx_lock(&named->lock);
+	place = rbx_membership_place(&named->proposer.membership,
+				     rbx_session_incarnation(session));
+	rbx_unlock(&named->lock);
+	if (place == RBX_PLACE_IN || place == RBX_PLACE_COMES)
+		return rbx_error(-EEXIST, "server %s is one of the servers of volume %s already",
+				 rbx_session_name(session), named->record.name);
+	return rbx_newcomer_join(named, session);
+}
+
+int rbx_keeper_take(struct rbx_keeper *keeper, uint32_t server, uint64_t former)
+{
+	struct rbx_newcomer *newcomer = &keeper->newcomer;
+	int err;
+
+	rbx_monitor_enter(&newcomer->monitor);
+	newcomer->server = server;
+	newcomer->incarnation = keeper->control->upkeep.servers[server].incarnation;
+	newcomer->former = former;
+	newcomer->is_over = false;
+	newcomer->is_new = true;
+	rbx_monitor_leave(&newcomer->monitor);
+	rbx_volume_upkeep_wake(keeper->control);
+	rbx_monitor_enter(&newcomer->monitor);
+	while (!newcomer->is_over)
+		rbx_monitor_wait(&newcomer->monitor);
+	err = newcomer->err;
+	rbx_monitor_leave(&newcomer->monitor);
+	return err ? rbx_error(err, "server %s does not become one of volume %s: the record that names it was not accepted",
+			       rbx_peer_name(keeper->control->servers[server].peer),
+			       keeper->named->record.name) :
+		     0;
+}
+
+void rbx_keeper_take_no_more(struct rbx_keeper *keeper)
+{
+	rbx_monitor_enter(&keeper->newcomer.monitor);
+	keeper->newcomer.is_closing = true;
+	rbx_monitor_leave(&keeper->newcomer.monitor);
+	rbx_volume_upkeep_wake(keeper->control);
+}
+
+/* ---- By the upkeep thread ---------------------------------------------------------------- */
+
+static void over(struct rbx_newcomer *newcomer, int err)
+{
+	newcomer->state = RBX_NEWCOMER_NONE;
+	rbx_monitor_enter(&newcomer->monitor);
+	newcomer->err = err;
+	newcomer->is_over = true;
+	rbx_monitor_wake(&newcomer->monitor);
+	rbx_monitor_leave(&newcomer->monitor);
+}
+
+/* Returns whether the volume is being closed. */
+static bool news_take(struct rbx_newcomer *newcomer)
+{
+	bool is_closing;
+
+	rbx_monitor_enter(&newcomer->monitor);
+	if (newcomer->is_new)
+		newcomer->state = RBX_NEWCOMER_WANTED;
+	newcomer->is_new = false;
+	is_closing = newcomer->is_closing;
+	rbx_monitor_leave(&newcomer->monitor);
+	return is_closing;
+}
+
+/* Nobody but the newcomer was asked. */
+static void take_back(struct rbx_keeper *keeper)
+{
+	struct rbx_newcomer *newcomer = &keeper->newcomer;
+
+	newcomer->state = RBX_NEWCOMER_WANTED;
+	keeper->is_proposing = false;
+	keeper->asks[newcomer->server].is_wanted = false;
+	if (!rbx_named_is_shut_out(keeper->named))
+		rbx_named_withdraw(keeper->named, &newcomer->before);
+}
+
+void rbx_keeper_newcomer_look(struct rbx_keeper *keeper, bool any_suspects)
+{
+	struct rbx_newcomer *newcomer = &keeper->newcomer;
+	bool is_closing = news_take(newcomer);
+
+	if (newcomer->state == RBX_NEWCOMER_ALONE && (any_suspects || is_closing))
+		take_back(keeper);
+	if (newcomer->state == RBX_NEWCOMER_NONE || keeper->asks[newcomer->server].is_out)
+		return;
+	if (keeper->is_over || (newcomer->state == RBX_NEWCOMER_WANTED && is_closing))
+		over(newcomer, -ECANCELED);
+}
+
+void rbx_keeper_newcomer_begin(struct rbx_keeper *keeper)
+{
+	struct rbx_newcomer *newcomer = &keeper->newcomer;
+	struct rbx_membership next;
+
+	if (newcomer->state != RBX_NEWCOMER_WANTED || keeper->asks[newcomer->server].is_out)
+		return;
+	newcomer->before = keeper->named->proposer.membership;
+	rbx_membership_next(&next, &newcomer->before);
+	rbx_membership_forget(&next, newcomer->former);
+	if (!rbx_membership_add(&next, newcomer->incarnation)) {
+		over(newcomer, -ENOSPC);
+		return;
+	}
+	rbx_named_change_to(keeper->named, &next);
+	newcomer->state = RBX_NEWCOMER_ALONE;
+	keeper->is_proposing = true;
+	keeper->again_ns = 0;
+	keeper->asks[newcomer->server].is_wanted = true;
+}
+
+bool rbx_keeper_newcomer_answered(struct rbx_keeper *keeper, int err)
+{
+	struct rbx_newcomer *newcomer = &keeper->newcomer;
+
+	if (!err) {
+		newcomer->state = RBX_NEWCOMER_NAMED;
+		return true;
+	}
+	take_back(keeper);
+	over(newcomer, err);
+	return false;
+}
+
+void rbx_keeper_newcomer_chosen(struct rbx_keeper *keeper)
+{
+	struct rbx_volume_control *control = keeper->control;
+	struct rbx_newcomer *newcomer = &keeper->newcomer;
+	uint32_t server = newcomer->server;
+
+	if (newcomer->state != RBX_NEWCOMER_NAMED)
+		return;
+	rbx_held_renew(&control->flow.held, server);
+	RBX_STORE_RELEASE(&control->servers[server].is_shunned, false);
+	rbx_server_set_add(&keeper->members, server);
+	rbx_upkeep_server_added(&control->upkeep, server);
+	if (RBX_LOAD_ACQUIRE(&control->servers[server].is_given_up)) /* meanwhile */
+		rbx_held_suspect(&control->flow.held, server);
+	over(newcomer, 0);
+}
