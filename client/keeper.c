@@ -299,7 +299,7 @@ static bool next_begin(struct rbx_keeper *keeper)
 static bool has_vote(const struct rbx_keeper *keeper, uint32_t server)
 {
 	return rbx_server_set_has(&keeper->members, server) ||
-	       (keeper->newcomer.state >= RBX_NEWCOMER_ALONE && keeper->newcomer.server == server);
+	       (keeper->newcomer.state == RBX_NEWCOMER_NAMED && keeper->newcomer.server == server);
 }
 
 /* Whether so many servers are given up that the others alone can let another client in. Each is
@@ -313,7 +313,11 @@ static bool has_lost_the_volume(const struct rbx_keeper *keeper)
 		if (has_vote(keeper, i) &&
 		    !RBX_LOAD_ACQUIRE(&keeper->control->servers[i].is_given_up))
 			rbx_member_set_add(&there, rbx_peer_incarnation(peer_at(keeper, i)));
-	return !rbx_membership_can_change(&keeper->named->proposer.membership, &there);
+	/* What only a newcomer was asked to accept can be taken back. */
+	return !rbx_membership_can_change(keeper->newcomer.state == RBX_NEWCOMER_ALONE ?
+						  &keeper->newcomer.before :
+						  &keeper->named->proposer.membership,
+					  &there);
 }
 
 /* ---- For the volume --------------------------------------------------------------- */

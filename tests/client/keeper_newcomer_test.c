@@ -209,6 +209,27 @@ static void newcomer_that_is_given_up_meanwhile_is_put_out(void **state)
 	end(w);
 }
 
+/* The other one of two alone lets nobody in, as long as it has not heard of the newcomer. */
+static void newcomer_that_is_lost_alone_costs_nothing(void **state)
+{
+	struct world *w = make(2);
+	struct waiter waiter = { .former = 0 };
+
+	(void)state;
+	comes(&waiter, w);
+	(void)turn(w);
+	w->control.servers[NEWCOMER].is_given_up = true;
+	w->control.servers[1].is_given_up = true;
+	(void)turn(w);
+	assert_false(w->control.servers[0].is_shunned);
+	answers(NEWCOMER, -EHOSTUNREACH);
+	suspect(w, NEWCOMER);
+	(void)turn(w);
+	assert_int_equal(waited(&waiter), -EHOSTUNREACH);
+	assert_false(w->control.servers[0].is_shunned);
+	end(w);
+}
+
 static void nobody_waits_for_a_volume_that_is_closed(void **state)
 {
 	struct world *w = make(3);
@@ -254,6 +275,7 @@ int main(void)
 		cmocka_unit_test(server_is_put_out_before_one_comes),
 		cmocka_unit_test(former_one_is_forgotten),
 		cmocka_unit_test(newcomer_that_is_given_up_meanwhile_is_put_out),
+		cmocka_unit_test(newcomer_that_is_lost_alone_costs_nothing),
 		cmocka_unit_test(nobody_waits_for_a_volume_that_is_closed),
 		cmocka_unit_test(nobody_comes_when_no_record_is_accepted_any_more),
 	};
