@@ -117,6 +117,15 @@ void rbx_lender_closed(struct rbx_lender *lender, uint64_t volume_id);
 bool rbx_lender_next_of(const struct rbx_lender *lender, uint64_t volume_id,
 			uint64_t after_slab_id, struct rbx_lender_loan *loan);
 
+/*
+ * For a host that starts with what a former one has lent to volumes: before anything else is
+ * lent, once for each loan, in the order of their epochs. Then restored(), after which loans have
+ * epochs above last_epoch.
+ */
+void rbx_lender_restore(struct rbx_lender *lender, uint64_t volume_id,
+			const struct rbx_lender_loan *loan);
+void rbx_lender_restored(struct rbx_lender *lender, uint64_t last_epoch);
+
 /* ---- Slabs -----------------------------------------------------------------*/
 
 /* No reasons to refuse: a slab is ENDING, and what it takes is needed. LATER: nothing is free

@@ -78,3 +78,38 @@ bool rbx_lender_next_of(const struct rbx_lender *l, uint64_t volume_id, uint64_t
 	}
 	return false;
 }
+
+/* Slabs between those that were lent are free, and in their queue after restored(). */
+void rbx_lender_restore(struct rbx_lender *l, uint64_t volume_id,
+			const struct rbx_lender_loan *loan)
+{
+	struct rbx_lender_client *kept = kept_find(l, volume_id);
+	uint32_t index = (uint32_t)loan->slab_id - 1;
+
+	RBX_ASSERT(loan->slab_id && loan->slab_id <= l->config.slabs_count);
+	RBX_ASSERT(loan->epoch > l->last_epoch);
+	while (l->slabs_used <= index)
+		l->slabs[l->slabs_used++] = (struct rbx_lender_slab){ .state = SLAB_FREE };
+	RBX_ASSERT(l->slabs[index].state == SLAB_FREE);
+	l->slabs[index] = (struct rbx_lender_slab){
+		.state = SLAB_LENT,
+		.epoch = loan->epoch,
+		.client = (uint32_t)(kept - l->clients),
+		.owner = (uint16_t)kept->owner,
+	};
+	rbx_lender_slab_join(l, index);
+	l->last_epoch = loan->epoch;
+	l->owners[kept->owner].slabs_count++;
+	kept->slabs_count++;
+	l->counts.slabs_free--;
+	l->counts.slabs_lent++;
+}
+
+void rbx_lender_restored(struct rbx_lender *l, uint64_t last_epoch)
+{
+	RBX_ASSERT(last_epoch >= l->last_epoch);
+	l->last_epoch = last_epoch;
+	for (uint32_t i = 0; i < l->slabs_used; i++)
+		if (l->slabs[i].state == SLAB_FREE)
+			rbx_lender_queue_put(l, &l->free_slabs, i);
+}

@@ -235,6 +235,7 @@ static void slab_is_ready(struct rbx_server *s, struct rbx_slab *slab)
 	}
 	if (!rbx_lender_prepared(s->lender, &loan))
 		return; /* it will end soon */
+	rbx_remember_slab(s, loan.slab_id, loan.epoch);
 	loan_fill(s, &loan, &answer);
 	late_send(s, slab->asker, &answer);
 }
@@ -268,6 +269,7 @@ void rbx_slab_end(struct rbx_server *s, uint64_t slab_id)
 	struct rbx_slab *slab = &s->slabs[slab_id - 1];
 	struct rbx_holder *holder = slab->holder;
 
+	rbx_forget_slab(s, slab_id);
 	if (slab->asker && slab->asker->kind == RBX_LATE_LOAN)
 		late_refuse(s, slab->asker,
 			    rbx_lender_is_draining(s->lender) ?

@@ -63,7 +63,8 @@ static int check(const struct rbx_server_options *o)
 		    sizeof(o->secret_file) ||
 	    strnlen(o->secrets_file, sizeof(o->secrets_file)) ==
 		    sizeof(o->secrets_file) ||
-	    strnlen(o->labels, sizeof(o->labels)) == sizeof(o->labels))
+	    strnlen(o->labels, sizeof(o->labels)) == sizeof(o->labels) ||
+	    strnlen(o->memory_file, sizeof(o->memory_file)) == sizeof(o->memory_file))
 		return rbx_error(-EINVAL, "a text of the options is not terminated");
 	if (o->lease_ms < LEASE_MS_MIN || o->lease_ms > RBX_WIRE_LEASE_MS_MAX)
 		return rbx_error(-EINVAL,

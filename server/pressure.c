@@ -20,13 +20,19 @@
 #define RESERVE_DIVISOR 64
 #define CHECK_INTERVAL_NS 1000000000ull
 
+/* A memory file may be on pages that were set aside, or on another device. */
+static bool takes_host_memory(const struct rbx_server *s)
+{
+	return !rbx_remembers(&s->remembered) || s->remembered.file.is_of_machine;
+}
+
 static int host_memory_check(const struct rbx_server *s,
 			     const struct rbx_server_options *o, uint64_t lent_bytes)
 {
 	uint64_t memory_bytes = o->memory_bytes;
 	struct rbx_host_memory memory;
 
-	if (o->overcommit || !rbx_host_memory_read(&memory))
+	if (o->overcommit || !takes_host_memory(s) || !rbx_host_memory_read(&memory))
 		return 0;
 	if (memory_bytes > memory.total_bytes)
 		return rbx_error(-ENOMEM,
@@ -71,7 +77,7 @@ bool rbx_host_has_room(const struct rbx_server *s)
 	rbx_lender_counts(s->lender, &counts);
 	/* Slabs that are being prepared are promised, but their memory is not taken yet. */
 	wanted_count = 1ull + counts.slabs_preparing;
-	return !rbx_host_memory_read(&memory) ||
+	return !takes_host_memory(s) || !rbx_host_memory_read(&memory) ||
 	       memory.available_bytes >= wanted_count * s->options.slab_bytes +
 						 memory.total_bytes /
 							 RESERVE_DIVISOR;
@@ -83,7 +89,7 @@ static uint64_t host_wants(const struct rbx_server *s)
 	struct rbx_host_memory memory;
 	uint64_t reserve_bytes;
 
-	if (!rbx_host_memory_read(&memory))
+	if (!takes_host_memory(s) || !rbx_host_memory_read(&memory))
 		return 0;
 	reserve_bytes = memory.total_bytes / RESERVE_DIVISOR / 2;
 	if (memory.available_bytes >= reserve_bytes)

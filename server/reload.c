@@ -35,6 +35,8 @@ static const char *what_else_changes(const struct rbx_server_options *is,
 		return "lease_ms (--lease)";
 	if (is->clients_max != wanted->clients_max)
 		return "clients_max (--clients)";
+	if (strcmp(is->memory_file, wanted->memory_file))
+		return "memory_file (--memory-file)";
 	if (is->small_pages != wanted->small_pages)
 		return "small_pages (--small-pages)";
 	if (is->integrity != wanted->integrity)
@@ -99,9 +101,11 @@ int rbx_server_reload(struct rbx_server *s, const struct rbx_server_options *opt
 	if (err)
 		return err;
 	pthread_mutex_lock(&s->lock);
-	take_over(s, &wanted, &credentials);
+	err = rbx_remembered_make_room(s, &wanted);
+	if (!err)
+		take_over(s, &wanted, &credentials);
 	pthread_mutex_unlock(&s->lock);
 	rbx_control_thread_wake(s);
 	rbx_credentials_free(&credentials);
-	return 0;
+	return err;
 }

@@ -84,8 +84,8 @@ static void pages_describe(const struct rbx_server *s, char *text, size_t size_b
 	uint64_t free_bytes = rbx_huge_pages_free() * RBX_HUGE_PAGE_BYTES;
 
 	text[0] = '\0';
-	if (s->options.small_pages || slab_bytes % RBX_HUGE_PAGE_BYTES ||
-	    free_bytes < slab_bytes)
+	if (s->options.small_pages || rbx_remembers(&s->remembered) ||
+	    slab_bytes % RBX_HUGE_PAGE_BYTES || free_bytes < slab_bytes)
 		return;
 	snprintf(text, size_bytes, "; huge pages for %llu slabs",
 		 (unsigned long long)RBX_MIN(free_bytes / slab_bytes,
@@ -209,6 +209,7 @@ static void server_destroy(struct rbx_server *s)
 	rbx_tables_destroy(s);
 	if (s->device)
 		s->fabric.ops->close(s->device);
+	rbx_remembered_close(s);
 	if (s->wake_fd >= 0)
 		close(s->wake_fd);
 	pthread_cond_destroy(&s->workers.wanted);
@@ -246,6 +247,8 @@ static int server_prepare(struct rbx_server *s)
 	err = rbx_random(&s->incarnation, sizeof(s->incarnation));
 	s->incarnation |= 1; /* never 0 */
 	if (!err)
+		err = rbx_remembered_open(s);
+	if (!err)
 		err = rbx_memory_check(s, &s->options, 0);
 	if (!err)
 		err = secrets_load(s);
@@ -258,9 +261,13 @@ static int server_prepare(struct rbx_server *s)
 	if (!err)
 		err = lender_make(s);
 	if (!err)
+		err = rbx_remembered_restore(s);
+	if (!err)
 		err = device_listen(s);
 	if (!err)
 		err = rbx_workers_start(s);
+	if (!err)
+		err = rbx_remembered_begin(s);
 	return err;
 }
 
@@ -282,6 +289,7 @@ int rbx_server_start(struct rbx_server **server,
 	s->options = taken;
 	s->log = (struct rbx_log){ taken.log, taken.user };
 	s->hostile.log = &s->log;
+	s->remembered.file.fd = -1;
 	s->started_ns = rbx_now_ns();
 	locks_init(s);
 	err = server_prepare(s);
@@ -313,12 +321,24 @@ uint64_t rbx_server_incarnation(const struct rbx_server *server)
 	return server->incarnation;
 }
 
+/* With a memory file those of volumes that nobody has open stay where they are. */
+static uint32_t staying_count(const struct rbx_server *s)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; rbx_remembers(&s->remembered) && i < s->volumes.used; i++)
+		if (s->volumes.kept[i].holder.id && !s->volumes.kept[i].writer)
+			count += rbx_lender_lent_to(s->lender, s->volumes.kept[i].holder.id);
+	return count;
+}
+
 static bool all_returned(struct rbx_server *s)
 {
 	struct rbx_lender_counts counts;
 
 	rbx_lender_counts(s->lender, &counts);
-	return !counts.slabs_lent && !counts.slabs_preparing && !counts.slabs_ending;
+	return counts.slabs_lent == staying_count(s) && !counts.slabs_preparing &&
+	       !counts.slabs_ending;
 }
 
 int rbx_server_drain(struct rbx_server *s, uint32_t timeout_ms)

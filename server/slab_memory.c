@@ -9,6 +9,10 @@
  * mapped. Then it is closed, and nobody else ever sees it. The file is sealed against
  * changes of its size, so a client that has it cannot make our own accesses fail.
  *
+ * With a memory file (memory_file.h) slabs are parts of that file, and used again. So none of them
+ * is handed to a client to map it, and one that is not lent is a hole. Those of named volumes stay
+ * as they are when the server ends.
+ *
  * A slab of a named volume stays as one client is shut out and another one comes. So no client
  * may map it.
  *
@@ -44,6 +48,7 @@ static int slab_open(struct rbx_slab_memory *slab, uint64_t length_bytes,
 	int err;
 
 	slab->is_huge = is_huge;
+	slab->at_bytes = 0;
 	slab->fd = memfd_create("rdmabox-slab",
 				MFD_CLOEXEC | MFD_ALLOW_SEALING |
 					(is_huge ? huge : 0));
@@ -73,10 +78,29 @@ out_close:
 	return err;
 }
 
-static void slab_close(struct rbx_slab_memory *slab, uint64_t length_bytes)
+static int slab_open_in_file(const struct rbx_server *s, struct rbx_slab_memory *slab)
 {
-	munmap(slab->addr, length_bytes);
-	close(slab->fd);
+	uint64_t length_bytes = s->options.slab_bytes;
+
+	slab->is_huge = false;
+	slab->fd = s->remembered.file.fd;
+	slab->at_bytes = rbx_remembered_at(&s->remembered, (uint64_t)(slab - s->workers.slabs) + 1);
+	slab->addr = mmap(NULL, length_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, slab->fd,
+			  (off_t)slab->at_bytes);
+	if (slab->addr == MAP_FAILED) {
+		slab->addr = NULL;
+		return -errno;
+	}
+	(void)madvise(slab->addr, length_bytes, MADV_HUGEPAGE);
+	slab->done_bytes = 0;
+	return 0;
+}
+
+static void slab_close(const struct rbx_server *s, struct rbx_slab_memory *slab)
+{
+	munmap(slab->addr, s->options.slab_bytes);
+	if (slab->fd != s->remembered.file.fd)
+		close(slab->fd);
 	slab->addr = NULL;
 }
 
@@ -86,6 +110,8 @@ static int slab_open_best(const struct rbx_server *s,
 {
 	uint64_t length_bytes = s->options.slab_bytes;
 
+	if (rbx_remembers(&s->remembered))
+		return slab_open_in_file(s, slab);
 	if (!s->options.small_pages && length_bytes % RBX_HUGE_PAGE_BYTES == 0 &&
 	    rbx_huge_pages_free() >= length_bytes / RBX_HUGE_PAGE_BYTES &&
 	    slab_open(slab, length_bytes, true) == 0)
@@ -94,22 +120,29 @@ static int slab_open_best(const struct rbx_server *s,
 }
 
 /* A page cannot be emptied in parts. */
-static uint64_t step_bytes(const struct rbx_slab_memory *slab, uint64_t left_bytes)
+static uint64_t step_bytes(const struct rbx_server *s, const struct rbx_slab_memory *slab,
+			   uint64_t left_bytes)
 {
-	return RBX_MIN(left_bytes, slab->is_huge ? RBX_HUGE_PAGE_BYTES :
-						   (uint64_t)RBX_SLAB_STEP_BYTES);
+	uint64_t page_bytes = slab->is_huge ? RBX_HUGE_PAGE_BYTES : s->remembered.file.page_bytes;
+
+	return RBX_MIN(left_bytes, RBX_MAX(page_bytes, (uint64_t)RBX_SLAB_STEP_BYTES));
 }
 
-static int slab_populate(struct rbx_slab_memory *slab, uint64_t length_bytes)
+static int slab_populate(const struct rbx_server *s, struct rbx_slab_memory *slab)
 {
-	uint64_t bytes = step_bytes(slab, length_bytes - slab->done_bytes);
+	uint64_t bytes = step_bytes(s, slab, s->options.slab_bytes - slab->done_bytes);
 	int err = 0;
 
+	/* A file system that is full says so, and does not send a signal. */
+	if (rbx_remembers(&s->remembered) &&
+	    fallocate(slab->fd, 0, (off_t)(slab->at_bytes + slab->done_bytes), (off_t)bytes) &&
+	    errno != EOPNOTSUPP)
+		return -errno;
 	if (madvise((char *)slab->addr + slab->done_bytes, bytes,
 		    MADV_POPULATE_WRITE)) {
 		if (errno != EINVAL) /* Linux before 5.14 does not know it */
 			return -errno;
-		if (fallocate(slab->fd, 0, (off_t)slab->done_bytes,
+		if (fallocate(slab->fd, 0, (off_t)(slab->at_bytes + slab->done_bytes),
 			      (off_t)bytes))
 			err = -errno;
 	}
@@ -126,7 +159,7 @@ static int slab_register(const struct rbx_server *s,
 		.addr = slab->addr,
 		.length_bytes = s->options.slab_bytes,
 		.rights = RBX_REMOTE_READ | RBX_REMOTE_WRITE | RBX_LOCAL_WRITE,
-		.memory_fd = slab->is_kept ? -1 : slab->fd,
+		.memory_fd = slab->is_kept || rbx_remembers(&s->remembered) ? -1 : slab->fd,
 	};
 	int err;
 
@@ -152,9 +185,9 @@ int rbx_slab_prepare_step(const struct rbx_server *s,
 		return 1;
 	}
 	if (slab->done_bytes < length_bytes) {
-		err = slab_populate(slab, length_bytes);
+		err = slab_populate(s, slab);
 		if (err && slab->is_huge) { /* the control group may allow fewer */
-			slab_close(slab, length_bytes);
+			slab_close(s, slab);
 			err = slab_open(slab, length_bytes, false);
 		}
 		if (err)
@@ -177,6 +210,17 @@ static bool slab_key_end(const struct rbx_server *s,
 	return true;
 }
 
+/* From done_bytes on. */
+static void slab_empty(const struct rbx_server *s, struct rbx_slab_memory *slab, uint64_t bytes)
+{
+	if (!fallocate(slab->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		       (off_t)(slab->at_bytes + slab->done_bytes), (off_t)bytes))
+		return;
+	rbx_log(&s->log, "cannot empty a memory file: %s", strerror(errno));
+	if (rbx_remembers(&s->remembered)) /* it is used again */
+		memset((char *)slab->addr + slab->done_bytes, 0, bytes);
+}
+
 bool rbx_slab_end_step(const struct rbx_server *s, struct rbx_slab_memory *slab)
 {
 	uint64_t bytes;
@@ -187,15 +231,32 @@ bool rbx_slab_end_step(const struct rbx_server *s, struct rbx_slab_memory *slab)
 		return true;
 	if (slab->done_bytes) {
 		/* The memory that was populated last is emptied first. */
-		bytes = step_bytes(slab, slab->done_bytes);
+		bytes = step_bytes(s, slab, slab->done_bytes);
 		slab->done_bytes -= bytes;
-		if (fallocate(slab->fd,
-			      FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-			      (off_t)slab->done_bytes, (off_t)bytes))
-			rbx_log(&s->log, "cannot empty a memory file: %s",
-				strerror(errno));
+		slab_empty(s, slab, bytes);
 		return true;
 	}
-	slab_close(slab, s->options.slab_bytes);
+	slab_close(s, slab);
 	return false;
+}
+
+/* ---- Memory that outlives the server -----------------------------------------*/
+
+int rbx_slab_attach(const struct rbx_server *s, struct rbx_slab_memory *slab)
+{
+	int err = slab_open_in_file(s, slab);
+
+	if (err)
+		return rbx_error(err, "cannot map a slab of memory file %s: %s",
+				 s->remembered.file.path, strerror(-err));
+	slab->done_bytes = s->options.slab_bytes;
+	return slab_register(s, slab);
+}
+
+void rbx_slab_detach(const struct rbx_server *s, struct rbx_slab_memory *slab)
+{
+	if (!slab->addr)
+		return;
+	(void)slab_key_end(s, slab);
+	slab_close(s, slab);
 }

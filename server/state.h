@@ -28,6 +28,7 @@
  *	volumes.c         named volumes (volumes.h), and volume_requests.c
  *	workers.c         the threads that make and empty slabs (workers.h)
  *	slab_memory.c     the memory of a slab, step by step
+ *	remembered.c      what outlives the process (remembered.h), and restore.c
  *	pressure.c        whether the host itself is short of memory (host_memory.c)
  *	descriptors.c     whether the process may have enough open files
  *	reload.c          new limits and new secrets
@@ -50,6 +51,7 @@
 #include "server/connection.h"
 #include "server/credentials.h"
 #include "server/log.h"
+#include "server/remembered.h"
 #include "server/volumes.h"
 #include "server/workers.h"
 #include "server/wr_name.h"
@@ -138,6 +140,7 @@ struct rbx_server {
 	struct rbx_owners owners;
 	struct rbx_lender *lender;
 	struct rbx_volumes volumes;
+	struct rbx_remembered remembered;
 	struct rbx_slab *slabs; /* RBX_LENT_SLABS_MAX, by slab_id - 1 */
 	struct rbx_late_answer *waiting_first; /* SLAB_MAPs that wait for a slab */
 	struct rbx_late_answer *waiting_last;

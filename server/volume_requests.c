@@ -78,6 +78,7 @@ static uint32_t grant(struct rbx_server *s, struct rbx_client *client,
 	client->only_removes = open->mode == RBX_WIRE_OPEN_REMOVE;
 	memcpy((*kept)->writer_name, open->holder, sizeof((*kept)->writer_name));
 	rbx_lender_opened(s->lender, (*kept)->holder.id);
+	rbx_remember_volume(s, *kept);
 	rbx_log(&s->log, "volume %s: opened by %s", (*kept)->record.name, open->holder);
 	return RBX_REASON_NONE;
 }
@@ -164,6 +165,7 @@ static void record_take(struct rbx_server *s, struct rbx_kept_volume *kept,
 		memcpy(kept->reserved_name, kept->record.name, sizeof(kept->reserved_name));
 	}
 	kept->record = *record;
+	rbx_remember_volume(s, kept);
 }
 
 static void volume_accept(struct rbx_server *s, struct rbx_connection *c,
@@ -205,6 +207,7 @@ static void volume_reserve(struct rbx_server *s, struct rbx_connection *c,
 		return;
 	}
 	memcpy(kept->reserved_name, message->name, sizeof(kept->reserved_name));
+	rbx_remember_volume(s, kept);
 	done(s, c, message->request_id, kept->acceptor.promised_epoch);
 }
 
@@ -269,6 +272,7 @@ static void slab_complete(struct rbx_server *s, struct rbx_connection *c,
 		return;
 	}
 	s->slabs[loan.slab_id - 1].map.is_complete = 1;
+	rbx_remember_slab(s, loan.slab_id, loan.epoch);
 	done(s, c, message->request_id, kept->acceptor.promised_epoch);
 }
 

@@ -27,6 +27,11 @@ bool rbx_volume_name_is_taken(const struct rbx_server *s,
 uint32_t rbx_volume_make(struct rbx_server *s, const struct rbx_client *client,
 			 const struct rbx_wire_volume_open *open,
 			 struct rbx_kept_volume **kept);
+/* A volume of a former server, at its place in the table: in the order of the places, and then
+ * restored(). 0 or -errno with rbx_last_error(). */
+int rbx_volume_restore(struct rbx_server *s, uint32_t index,
+		       const struct rbx_state_volume *volume);
+void rbx_volumes_restored(struct rbx_server *s);
 /* Nobody is bound to it. Its slabs begin to end, and it is forgotten. */
 void rbx_volume_end(struct rbx_server *s, struct rbx_kept_volume *kept);
 /* The session becomes the volume's, and the one before ends. May release the lock for

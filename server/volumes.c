@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/record.h"
 #include "server/volume_state.h"
 
 #define NONE UINT32_MAX
@@ -142,6 +143,19 @@ static uint32_t kept_take(struct rbx_server *s, const char *credential, uint64_t
 	return reason;
 }
 
+/* Makes an entry the holder of what is lent under an id, in a domain of its own. */
+static void holder_begin(struct rbx_server *s, struct rbx_kept_volume *kept, uint64_t id,
+			 struct rbx_domain *domain)
+{
+	kept->holder = (struct rbx_holder){
+		.id = id,
+		.domain = domain,
+		.number = s->clients_max + index_of(s, kept),
+		.is_volume = true,
+	};
+	rbx_id_map_put(&s->volumes.holders, id, index_of(s, kept));
+}
+
 uint32_t rbx_volume_make(struct rbx_server *s, const struct rbx_client *client,
 			 const struct rbx_wire_volume_open *open,
 			 struct rbx_kept_volume **out)
@@ -165,19 +179,70 @@ uint32_t rbx_volume_make(struct rbx_server *s, const struct rbx_client *client,
 		s->fabric.ops->destroy_domain(domain);
 		return reason;
 	}
-	kept->holder = (struct rbx_holder){
-		.id = id,
-		.domain = domain,
-		.number = s->clients_max + index_of(s, kept),
-		.is_volume = true,
-	};
+	holder_begin(s, kept, id, domain);
 	kept->record.volume_id = open->volume_id;
 	memcpy(kept->record.owner, credential, sizeof(kept->record.owner));
 	memcpy(kept->record.name, open->name, sizeof(kept->record.name));
-	rbx_id_map_put(&s->volumes.holders, id, index_of(s, kept));
 	*out = kept;
 	return RBX_REASON_NONE;
 }
+
+/* ---- Volumes of a server that was started again -------------------------------------*/
+
+/* No two of them have one id, or one name. */
+static bool is_at_odds(const struct rbx_server *s, const struct rbx_state_volume *volume)
+{
+	return rbx_volume_of_holder(s, volume->holder_id) ||
+	       rbx_volume_find_id(s, volume->record.volume_id) ||
+	       rbx_volume_name_is_taken(s, volume->record.name, NULL) ||
+	       (*volume->reserved_name && rbx_volume_name_is_taken(s, volume->reserved_name, NULL));
+}
+
+int rbx_volume_restore(struct rbx_server *s, uint32_t index,
+		       const struct rbx_state_volume *volume)
+{
+	struct rbx_kept_volume *kept = &s->volumes.kept[index];
+	char error[RBX_ERROR_TEXT_MAX] = "";
+	struct rbx_domain *domain;
+	struct rbx_owner *owner;
+	uint32_t reason;
+	int err;
+
+	RBX_ASSERT(index >= s->volumes.used);
+	if (is_at_odds(s, volume))
+		return rbx_error(-EBADMSG, "memory file %s is damaged: volume %s is at odds with "
+				 "another one", s->options.memory_file, volume->record.name);
+	err = s->fabric.ops->create_domain(s->device, &domain, error);
+	if (err)
+		return rbx_error(err, "cannot make volume %s: %s", volume->record.name, error);
+	owner = rbx_owner_take(s, volume->record.owner);
+	RBX_ASSERT(owner); /* there are more of them than volumes */
+	*kept = (struct rbx_kept_volume){
+		.owner = owner,
+		.record = volume->record,
+		.acceptor.promised_epoch = volume->promised_epoch,
+		.closed_ns = rbx_now_ns(),
+	};
+	owner->volumes_count++;
+	rbx_record_get_membership(&volume->record, &kept->acceptor.membership);
+	memcpy(kept->reserved_name, volume->reserved_name, sizeof(kept->reserved_name));
+	memcpy(kept->writer_name, volume->writer_name, sizeof(kept->writer_name));
+	s->volumes.used = index + 1;
+	holder_begin(s, kept, volume->holder_id, domain);
+	reason = rbx_lender_keep(s->lender, volume->holder_id, rbx_owner_number(s, owner));
+	RBX_ASSERT(!reason); /* it has an entry for each volume */
+	(void)reason;
+	return 0;
+}
+
+void rbx_volumes_restored(struct rbx_server *s)
+{
+	for (uint32_t i = 0; i < s->volumes.used; i++)
+		if (!rbx_volume_is_there(&s->volumes.kept[i]))
+			entry_give(s, &s->volumes.kept[i]);
+}
+
+/* ---- How they end ----------------------------------------------------------------*/
 
 static void domain_end(struct rbx_server *s, struct rbx_kept_volume *kept)
 {
@@ -201,6 +266,7 @@ void rbx_volume_end(struct rbx_server *s, struct rbx_kept_volume *kept)
 
 	RBX_ASSERT(!kept->writer);
 	rbx_log(&s->log, "volume %s removed", kept->record.name);
+	rbx_forget_volume(s, kept);
 	kept->holder.id = 0;
 	kept->owner->volumes_count--;
 	rbx_id_map_remove(&s->volumes.holders, id);
@@ -240,6 +306,7 @@ void rbx_volume_client_left(struct rbx_server *s, struct rbx_client *client)
 
 	rbx_volume_unbind(client);
 	rbx_lender_closed(s->lender, kept->holder.id);
+	pthread_cond_broadcast(&s->slab_ended); /* a drain does not wait for its slabs now */
 	/* It was not made to its end, so no client can have written to it. */
 	if (!kept->record.epoch)
 		rbx_volume_end(s, kept);

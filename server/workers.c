@@ -222,9 +222,12 @@ void rbx_workers_destroy(struct rbx_server *s)
 	uint32_t i;
 
 	RBX_ASSERT(!w->count);
-	for (i = 0; w->slabs && i < rbx_lender_slabs_used(s->lender); i++)
+	for (i = 0; w->slabs && i < rbx_lender_slabs_used(s->lender); i++) {
+		if (rbx_slab_is_remembered(s, i + 1))
+			rbx_slab_detach(s, &w->slabs[i]);
 		while (rbx_slab_end_step(s, &w->slabs[i]))
 			;
+	}
 	free(w->queue);
 	free(w->slabs);
 }

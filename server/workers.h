@@ -33,6 +33,7 @@ struct rbx_slab_memory {
 	int status; /* 0: it is ready; -errno: it cannot be made */
 	void *addr; /* NULL: there is none */
 	int fd;
+	uint64_t at_bytes; /* where it begins in that file */
 	bool is_huge; /* on huge pages */
 	uint64_t done_bytes; /* bytes that have pages */
 	bool is_kept; /* of a named volume */
@@ -62,6 +63,12 @@ int rbx_slab_prepare_step(const struct rbx_server *s,
 /* Ends what was begun, its keys first, in steps. Returns whether more steps are left. */
 bool rbx_slab_end_step(const struct rbx_server *s,
 		       struct rbx_slab_memory *slab);
+
+/* Maps memory that is in the memory file, and makes keys to it. 0 or -errno with
+ * rbx_last_error(). */
+int rbx_slab_attach(const struct rbx_server *s, struct rbx_slab_memory *slab);
+/* Ends its keys and its mapping; what is in it stays in the file. */
+void rbx_slab_detach(const struct rbx_server *s, struct rbx_slab_memory *slab);
 
 /* workers.c */
 int rbx_workers_init(struct rbx_server *s);

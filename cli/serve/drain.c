@@ -8,6 +8,8 @@
  * thread waits for it, so that it can ask the server what is lent and say what is cut
  * off. A third signal ends the process without a word, in case the server does not
  * answer.
+ *
+ * With a memory file named volumes keep what they have, however the server ends.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -35,6 +37,13 @@ void serve_tell(const char *format, ...)
 	va_end(args);
 }
 
+static const char *what_stays(void)
+{
+	return *serve_options.server.memory_file ?
+		       "; what named volumes have stays in the memory file" :
+		       "";
+}
+
 static uint64_t slabs_lent(struct rbx_server *server)
 {
 	struct rbx_server_stats stats;
@@ -58,7 +67,8 @@ static void *wait_for_second(void *waiter_pointer)
 	slabs = slabs_lent(waiter->server);
 	if (slabs)
 		serve_tell("rdmabox serve: stopped by a second signal: %" PRIu64 " slabs are still "
-		     "lent and cut off; data without another replica is lost\n", slabs);
+		     "lent and cut off; data without another replica is lost%s\n", slabs,
+		     what_stays());
 	_exit(slabs ? CLI_EXIT_FAILED : CLI_EXIT_OK);
 }
 
@@ -75,8 +85,8 @@ void serve_drain(struct rbx_server *server, const sigset_t *signals)
 		   timeout_s);
 	if (rbx_server_drain(server, timeout_s * 1000))
 		serve_tell("rdmabox serve: %" PRIu64 " slabs are still lent after %g s "
-		     "and are given up; a longer --drain-timeout waits for them\n",
-		     slabs_lent(server), timeout_s);
+		     "and are given up; a longer --drain-timeout waits for them%s\n",
+		     slabs_lent(server), timeout_s, what_stays());
 	if (!is_waiting)
 		return;
 	/* It uses the server. Not pthread_cancel(), which opens a library, and aborts if the

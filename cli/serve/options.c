@@ -73,6 +73,15 @@ static const struct cli_option options[] = {
 		     "long as the system has some (`vm.nr_hugepages`), so that a device has "
 		     "fewer translations to look up. The ready line says for how many slabs "
 		     "they are enough." },
+	{ "memory-file", "FILE", "keep the memory in a file, for named volumes to outlive a restart",
+	  cli_set_text, SERVER.memory_file, .max = sizeof(SERVER.memory_file),
+	  .argument = CLI_ARGUMENT_FILE, .preset = "memory that ends with the server",
+	  .details = "A server that is started again with the same file, after a stop or a crash, is "
+		     "the same member of its named volumes, with all that they have here. All else "
+		     "that it lent has ended. The file is made if it is not there; it holds "
+		     "--memory and 12 MiB more, and what is not lent takes no room. It is on "
+		     "hugetlbfs or tmpfs (/dev/shm), or with `soft` on any file system that can "
+		     "punch holes. See \"MEMORY FILE\" below." },
 	{ "lease", "MS", "a client that is silent for so long loses its slabs",
 	  cli_set_number, &SERVER.lease_ms, .group = "Clients", .min = LEASE_MS_MIN,
 	  .max = 3600000, .unit = "ms",

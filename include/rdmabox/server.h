@@ -82,6 +82,12 @@ struct rbx_server_options {
 	 * than space, comma, quote and backslash. Clients put the replicas of a slab where
 	 * the label of their spread differs. Default: "". */
 	char labels[256];
+	/* The file that the memory lies in: on hugetlbfs or tmpfs, or with the soft fabric on any
+	 * file system that can punch holes. A server that is started with the file of a former one
+	 * is the same server: it has the same incarnation, named volumes and their contents. It is
+	 * made if it is not there. See rdmabox-serve(1). Default: "" (memory that ends with the
+	 * server). */
+	char memory_file[256];
 };
 
 /**
@@ -113,8 +119,14 @@ rbx_server_options_defaults(struct rbx_server_options *options)
  *
  * Returns 0, or:
  *	-EINVAL: an option is not allowed, a secret is no file, too short, too long or of one
- *		byte, a line of the file of secrets is wrong, or the process may not open as
- *		many files as there are slabs
+ *		byte, a line of the file of secrets is wrong, the memory file is of another
+ *		slab size or has more slabs, or the process may not open as many files as
+ *		there are slabs
+ *	-EBUSY: another server has the memory file open
+ *	-EBADMSG: the memory file is damaged, or none of a server
+ *	-EPROTONOSUPPORT: it is of another version
+ *	-ESTALE: it is a copy, or the machine went down while it was in use
+ *	-EOPNOTSUPP: its file system cannot punch holes
  *	-ENODEV: the fabric has no device here, or the address is none of the device
  *	-EXDEV: with verbs: the address is of another device
  *	-ENETDOWN: with verbs, the port of the device is down

@@ -13,10 +13,10 @@ ports=$(python3 -c 'import socket
 sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(4)]
 print(*(s.getsockname()[1] for s in sockets))')
 read -r first second third fourth <<<"$ports"
-# The reader waits for the servers that a block starts.
+# The reader waits for the servers of a block.
 awk '/^```sh$/ { on = 1; next }
-	on && /^```$/ { on = 0; if (count > waited) print "servers_wait " (waited = count) }
-	on && /^rdmabox serve/ { count++ }
+	on && /^```$/ { on = 0; if (count != waited) print "servers_wait", waited = count }
+	on && /^rdmabox serve / { count++ }
 	on' "$page" |
 	sed "s/:7471/:$first/g; s/:7472/:$second/g; s/:7473/:$third/g; s/:7474/:$fourth/g" >commands
 [ "$(grep -c '^rdmabox volume' commands)" -ge 8 ] || fault "the commands are not found"
@@ -50,3 +50,5 @@ says '^rdmabox volume export: volume scratch is open by .*, process [0-9]+; .*--
 says '^volume results$' out
 says '^ +lent_bytes +0 ' out
 says '^  servers_out +1$' out
+says '^killed$' out
+cmp copy <(head -c 64M data) || fault "the server that was killed has other contents"

@@ -216,6 +216,42 @@ static void volumes_lose_nothing_in_a_storm(void **state)
 	free(lender);
 }
 
+/* As of a host that was there before: slabs 2 and 4 of 4, lent in the other order. */
+static void what_is_restored_is_lent_as_before(void **state)
+{
+	const struct rbx_lender_loan first = { 4, 7 }, second = { 2, 9 };
+	struct rbx_lender *lender = lender_make(4, 0);
+	struct rbx_lender_counts counts;
+	struct rbx_lender_loan loan;
+	uint32_t lent = 0;
+
+	(void)state;
+	assert_int_equal(rbx_lender_keep(lender, VOLUME, 0), 0);
+	assert_int_equal(rbx_lender_keep(lender, OTHER, 0), 0);
+	rbx_lender_restore(lender, VOLUME, &first);
+	rbx_lender_restore(lender, OTHER, &second);
+	rbx_lender_restored(lender, 100);
+	assert_int_equal(rbx_lender_check(lender, VOLUME, &first), 0);
+	assert_int_equal(rbx_lender_check(lender, VOLUME, &second), RBX_REASON_NOT_YOURS);
+	assert_int_equal(held(lender, VOLUME), 1);
+	assert_int_equal(held(lender, OTHER), 1);
+	rbx_lender_counts(lender, &counts);
+	assert_int_equal(counts.slabs_lent, 2);
+	assert_int_equal(counts.slabs_free, 2);
+	/* The others are lent, each once, and in newer epochs. */
+	rbx_lender_opened(lender, VOLUME);
+	for (; !lend(lender, VOLUME, &loan); lent++) {
+		assert_true(loan.slab_id == 1 || loan.slab_id == 3);
+		assert_true(loan.epoch > 100);
+	}
+	assert_int_equal(lent, 2);
+	assert_int_equal(held(lender, VOLUME), 3);
+	assert_int_equal(rbx_lender_unmap(lender, VOLUME, &first), 0);
+	rbx_lender_leave(lender, OTHER);
+	assert_int_equal(serve(lender, 0, RBX_LENDER_END), 2);
+	free(lender);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -226,6 +262,7 @@ int main(void)
 		cmocka_unit_test(clients_are_asked_first_and_volumes_without_a_deadline),
 		cmocka_unit_test(volume_leaves_with_all_its_slabs),
 		cmocka_unit_test(volumes_lose_nothing_in_a_storm),
+		cmocka_unit_test(what_is_restored_is_lent_as_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
