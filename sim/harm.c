@@ -7,7 +7,8 @@
  * its replicas again and the harm was certainly noticed. A server with the first and only
  * replica of a slab is not harmed either (first_copies.c). A volume of one replica survives
  * no loss: in a world of such volumes nothing is harmed in a way that may cost a replica. A
- * world of losses is the exception (loss.c): there every server may be harmed.
+ * world of losses is the exception (loss.c): there every server may be harmed. With memory files
+ * any number of servers may restart while no client has a volume open, or while they are opened.
  */
 #include "core/limits.h"
 #include "sim/host/machine.h"
@@ -22,6 +23,7 @@
 #define CUT_NS_MAX (14000 * RBX_SIM_MS)
 #define STALL_NS_MAX (3000 * RBX_SIM_MS)
 #define WOUNDED_TRIES 16u
+#define RESTART_TRIES 16u
 #define PRESSURE_NS_MAX (30000 * RBX_SIM_MS)
 
 static uint32_t harmed_node; /* 0: none is harmed */
@@ -239,6 +241,27 @@ static bool is_cut(const struct rbx_sim_server *server)
 	return true;
 }
 
+/* It loses nothing, and nobody waits for it. */
+static bool may_restart_all(void)
+{
+	if (!rbx_sim_world.has_memory_files || rbx_sim_world.stopping)
+		return false;
+	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
+		if (rbx_sim_world.clients[i].volume)
+			return false;
+	return true;
+}
+
+static bool restarts(const struct rbx_sim_server *server)
+{
+	if (!may_restart_all())
+		return asked(RBX_SIM_SITE_server_restart, server);
+	for (uint32_t i = 0; server->server && i < RESTART_TRIES; i++)
+		if (rbx_sim_site(RBX_SIM_SITE_server_restart))
+			return true;
+	return false;
+}
+
 static void harm(struct rbx_sim_server *server)
 {
 	uint32_t index = (uint32_t)(server - rbx_sim_world.servers);
@@ -261,7 +284,7 @@ static void harm(struct rbx_sim_server *server)
 		return; /* it will end anyway */
 	if (asked(RBX_SIM_SITE_server_drain, server))
 		rbx_sim_server_drain(server);
-	else if (asked(RBX_SIM_SITE_server_restart, server))
+	else if (restarts(server))
 		crash(server, false);
 	else if (rbx_sim_servers_up() > RBX_REPLICAS_MAX &&
 		 asked(RBX_SIM_SITE_server_crash, server))

@@ -187,6 +187,24 @@ static void draw_kept(void)
 	draw_servers(2, RBX_REPLICAS_MAX + 2, 64);
 }
 
+/* Servers restart, and are the same ones. */
+static const enum rbx_sim_site restarts[] = {
+	RBX_SIM_SITE_server_restart,  RBX_SIM_SITE_client_crash,
+	RBX_SIM_SITE_late_completion, RBX_SIM_SITE_late_placement,
+	RBX_SIM_SITE_scribble,	      RBX_SIM_SITE_stray_write,
+	RBX_SIM_SITE_qp_error,	      RBX_SIM_SITE_no_flush,
+	RBX_SIM_SITE_connect_timeout, RBX_SIM_SITE_connect_cut,
+	RBX_SIM_SITE_clock_skew,      RBX_SIM_SITE_preempt,
+	RBX_SIM_SITE_message_cut,     RBX_SIM_SITE_memory_slow,
+};
+
+static void draw_restarted(void)
+{
+	draw_kept();
+	rbx_sim_world.has_memory_files = true;
+	rbx_sim_world.one_replica = rbx_random_below(&rbx_sim_world.random, 2);
+}
+
 /* Nothing that keeps a server away for a moment: one that cannot be asked is no choice. */
 static const enum rbx_sim_site rack_losses[] = {
 	RBX_SIM_SITE_rack_crash,      RBX_SIM_SITE_server_restart,
@@ -283,6 +301,8 @@ const struct rbx_sim_scenario rbx_sim_scenarios[] = {
 	  SITES(takings), 1, draw_named, named_load, NULL },
 	{ "kept", "named volumes with replicas; servers are lost and clients crash",
 	  SITES(keepings), 3, draw_kept, named_load, NULL },
+	{ "restarted", "named volumes; servers with memory files restart, and clients crash",
+	  SITES(restarts), 1, draw_restarted, named_load, NULL },
 	{ "endpoint", "programs communicate over endpoints, without a server",
 	  SITES(endpoints), 0, draw_nothing, NULL, rbx_sim_endpoints_direct },
 	{ "quiet", "as volume, but without failures and pauses", NULL, 0, 0,

@@ -24,6 +24,9 @@ static void *start(void *arg)
 	options.lease_ms = rbx_sim_world.lease_ms;
 	options.insecure = 1;
 	options.message = rbx_sim_talk_heard;
+	if (rbx_sim_world.has_memory_files)
+		snprintf(options.memory_file, sizeof(options.memory_file), "memory of n%u",
+			 server->node);
 	if (rbx_sim_world.racks_count)
 		snprintf(options.labels, sizeof(options.labels), "zone=north,rack=r%u",
 			 rbx_sim_rack_of_node(server->node));

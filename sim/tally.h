@@ -43,6 +43,7 @@
 	X(volumes_taken, "named volumes of a crashed client, taken by another") \
 	X(opened_without, "named volumes opened without a server that was lost since") \
 	X(renames, "named volumes that got another name")                     \
+	X(slabs_restored, "slabs that were there again after a restart")      \
 	X(slabs_lost, "slabs that lost their last replica, if allowed")       \
 	X(lost_requests, "requests that failed for that, and none of old")    \
 	X(holes_looked_at, "looks at a slab that was lost and written since") \

@@ -132,6 +132,7 @@ struct rbx_sim_world {
 	bool stopping; /* no more load and harm */
 	bool one_replica; /* volumes have one replica, and survive no harm */
 	bool is_named; /* volumes have names, and outlive their clients */
+	bool has_memory_files; /* servers that restart are the same ones, and keep those volumes */
 	bool may_lose; /* harm is done all the same, and slabs are lost */
 	bool waits_bounded; /* harm comes singly, and each request ends in time */
 	bool is_quiet; /* no faults at all: a measurement */

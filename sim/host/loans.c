@@ -16,6 +16,7 @@
 #include "core/lender_table.h"
 #include "sim/fail.h"
 #include "sim/fiber.h"
+#include "sim/hands.h"
 #include "sim/host/wrap.h"
 #include "sim/sites.h"
 #include "sim/tally.h"
@@ -99,6 +100,28 @@ static void lend_next(struct rbx_lender *lender)
 	lender->free_slabs.last = before;
 }
 
+static struct last_loan *last_loan_make(const struct rbx_lender *lender)
+{
+	struct last_loan *last = calloc(1, sizeof(*last));
+
+	if (!last)
+		abort();
+	last->lender = lender;
+	last->next = last_loans;
+	last_loans = last;
+	return last;
+}
+
+/* From the memory file of a server that has restarted. */
+void __wrap_rbx_lender_restore(struct rbx_lender *lender, uint64_t volume_id,
+			       const struct rbx_lender_loan *loan)
+{
+	__real_rbx_lender_restore(lender, volume_id, loan);
+	last_loan_make(lender)->loan = *loan;
+	rbx_sim_hands_give_again();
+	rbx_sim_tally(RBX_SIM_TALLY_slabs_restored, 1);
+}
+
 uint32_t __wrap_rbx_lender_lend(struct rbx_lender *lender, uint64_t session_id,
 				struct rbx_lender_loan *loan)
 {
@@ -109,14 +132,8 @@ uint32_t __wrap_rbx_lender_lend(struct rbx_lender *lender, uint64_t session_id,
 		return reason;
 	take_back_unasked(lender, session_id);
 	last = last_loan_of(lender, loan->slab_id);
-	if (!last) {
-		last = malloc(sizeof(*last));
-		if (!last)
-			abort();
-		last->lender = lender;
-		last->next = last_loans;
-		last_loans = last;
-	}
+	if (!last)
+		last = last_loan_make(lender);
 	else if (!last->is_over)
 		rbx_sim_fail("one-hand", "slab %llu is lent while another has it",
 			     (unsigned long long)loan->slab_id);

@@ -111,6 +111,10 @@ bool __wrap_rbx_lender_prepared(struct rbx_lender *lender,
 				struct rbx_lender_loan *loan);
 bool __real_rbx_lender_prepared(struct rbx_lender *lender,
 				struct rbx_lender_loan *loan);
+void __wrap_rbx_lender_restore(struct rbx_lender *lender, uint64_t volume_id,
+			       const struct rbx_lender_loan *loan);
+void __real_rbx_lender_restore(struct rbx_lender *lender, uint64_t volume_id,
+			       const struct rbx_lender_loan *loan);
 void __wrap_rbx_lender_ended(struct rbx_lender *lender, uint64_t slab_id);
 void __real_rbx_lender_ended(struct rbx_lender *lender, uint64_t slab_id);
 uint32_t __wrap_rbx_lender_resumed(struct rbx_lender *lender,
