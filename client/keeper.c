@@ -4,6 +4,7 @@
  */
 #include "client/keeper.h"
 
+#include "client/session.h"
 #include "core/last_copies.h"
 #include "core/status.h"
 
@@ -302,17 +303,36 @@ static bool has_vote(const struct rbx_keeper *keeper, uint32_t server)
 	       (keeper->newcomer.state == RBX_NEWCOMER_NAMED && keeper->newcomer.server == server);
 }
 
-/* Whether so many servers are given up that the others alone can let another client in. Each is
- * given up half a lease after it has answered for the last time, at the latest (core/lease.h). */
-static bool has_lost_the_volume(const struct rbx_keeper *keeper)
+/*
+ * A server counts for three quarters of a lease after something was sent to it that it has
+ * answered: half a lease, after which the connection counts as lost (core/lease.h), and time to
+ * resume for a program that was stopped. Its peer may take longer to give it up.
+ */
+static uint64_t counts_until_ns(const struct rbx_keeper *keeper, uint32_t server)
+{
+	const struct rbx_session *session = rbx_peer_session(peer_at(keeper, server));
+
+	if (RBX_LOAD_ACQUIRE(&keeper->control->servers[server].is_given_up))
+		return 0;
+	return rbx_session_lease_half_ns(session) + rbx_session_lease_ns(session) / 4;
+}
+
+/* Whether so many servers do not count that they alone can let another client in. again_ns: when
+ * the next one may not count; not changed if none does. */
+static bool has_lost_the_volume(const struct rbx_keeper *keeper, uint64_t now_ns,
+				uint64_t *again_ns)
 {
 	struct rbx_member_set there = { .count = 0 };
+	uint64_t until_ns;
 	uint32_t i;
 
-	for (i = 0; i < RBX_MEMBERS_MAX; i++)
-		if (has_vote(keeper, i) &&
-		    !RBX_LOAD_ACQUIRE(&keeper->control->servers[i].is_given_up))
-			rbx_member_set_add(&there, rbx_peer_incarnation(peer_at(keeper, i)));
+	for (i = 0; i < RBX_MEMBERS_MAX; i++) {
+		until_ns = has_vote(keeper, i) ? counts_until_ns(keeper, i) : 0;
+		if (until_ns <= now_ns)
+			continue;
+		rbx_member_set_add(&there, rbx_peer_incarnation(peer_at(keeper, i)));
+		*again_ns = RBX_MIN(*again_ns, until_ns);
+	}
 	/* What only a newcomer was asked to accept can be taken back. */
 	return !rbx_membership_can_change(keeper->newcomer.state == RBX_NEWCOMER_ALONE ?
 						  &keeper->newcomer.before :
@@ -326,6 +346,7 @@ uint64_t rbx_keeper_round(struct rbx_keeper *keeper, uint64_t now_ns)
 {
 	struct rbx_server_set suspects;
 	bool any_suspects, any_waits = false;
+	uint64_t again_ns = UINT64_MAX;
 	uint32_t i;
 
 	any_suspects = rbx_held_suspects(&flow_of(keeper)->held, &suspects, &keeper->gone);
@@ -335,17 +356,20 @@ uint64_t rbx_keeper_round(struct rbx_keeper *keeper, uint64_t now_ns)
 	if (keeper->is_proposing && rbx_named_is_chosen(keeper->named))
 		chosen(keeper);
 	if (!keeper->is_over &&
-	    (rbx_named_is_shut_out(keeper->named) || has_lost_the_volume(keeper) ||
+	    (rbx_named_is_shut_out(keeper->named) ||
+	     has_lost_the_volume(keeper, now_ns, &again_ns) ||
 	     (keeper->is_proposing && !any_may(keeper)))) {
 		end(keeper);
 		rbx_keeper_newcomer_look(keeper, false); /* it does not come */
 	}
 	if (!keeper->is_proposing && !keeper->is_over)
 		any_waits = next_begin(keeper);
+	if (keeper->is_over)
+		return UINT64_MAX;
 	if (!keeper->is_proposing)
-		return any_waits ? now_ns + AGAIN_NS : UINT64_MAX;
+		return any_waits ? RBX_MIN(again_ns, now_ns + AGAIN_NS) : again_ns;
 	ask_all_wanted(keeper, now_ns);
-	return keeper->again_ns;
+	return RBX_MIN(again_ns, keeper->again_ns);
 }
 
 bool rbx_keeper_is_behind(const struct rbx_keeper *keeper)

@@ -31,7 +31,7 @@ struct rbx_named {
 	struct rbx_wire_record record; /* the newest that was heard; or of the one to be made */
 	char writer[RBX_WIRE_HOLDER_BYTES]; /* the last one that was heard of */
 	struct rbx_member_set open_at; /* servers that say that it is open */
-	uint32_t absent_count; /* servers that were named and are not there, or began anew */
+	uint32_t absent_count; /* servers that were named and are not there (lib/volume/crowd.h) */
 	bool has_two_names; /* servers know it by different ones: a rename was interrupted */
 	uint64_t highest_epoch; /* that was heard of */
 	uint64_t epoch; /* ours */

@@ -20,7 +20,7 @@ static struct rbx_borrowing *borrowing_find(struct rbx_upkeep *upkeep)
 {
 	uint32_t i;
 
-	/* Each has a request out, so there are no more than RBX_ASKS_MAX. */
+	/* The caller has looked for room. */
 	for (i = 0; i < RBX_ASKS_MAX; i++)
 		if (!upkeep->borrowings[i].slab)
 			return &upkeep->borrowings[i];
@@ -159,10 +159,14 @@ int rbx_borrow_begin(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
 		     enum rbx_replica_state state, uint32_t wanted_count,
 		     enum rbx_attention_list list)
 {
-	struct rbx_borrowing *borrowing = borrowing_find(upkeep);
+	struct rbx_borrowing *borrowing;
 	uint32_t servers[RBX_REPLICAS_MAX];
 	int i, count;
 
+	/* Each has a request out, but for those that are short: they wait for a record. */
+	if (upkeep->borrowings_count == RBX_ASKS_MAX)
+		return -EAGAIN;
+	borrowing = borrowing_find(upkeep);
 	*borrowing = (struct rbx_borrowing){
 		.state = state,
 		.list = list,

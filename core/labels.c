@@ -134,3 +134,21 @@ int rbx_upkeep_adopt(struct rbx_upkeep *upkeep, uint32_t server, uint64_t label,
 	rbx_attention_relist(&map->attention, slab, RBX_PARK_NOT);
 	return 0;
 }
+
+uint32_t rbx_upkeep_fewest_copies(const struct rbx_upkeep *upkeep)
+{
+	const struct rbx_volume_map *map = upkeep->flow->map;
+	uint32_t i, count, fewest = map->shape.replicas;
+
+	for (i = 0; i < map->slab_count; i++) {
+		struct rbx_server_set servers = { .words = { 0 } };
+		struct rbx_slab *slab = rbx_slab_at(&map->shape, i);
+
+		rbx_slab_lock(slab);
+		count = rbx_slab_servers(slab, &servers);
+		rbx_slab_unlock(slab);
+		if (count)
+			fewest = RBX_MIN(fewest, count);
+	}
+	return fewest;
+}

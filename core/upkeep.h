@@ -188,7 +188,7 @@ struct rbx_upkeep {
 	uint32_t owed_count;
 	struct rbx_asked asked[RBX_ASKS_MAX]; /* each to another server */
 	uint32_t asked_count;
-	struct rbx_borrowing borrowings[RBX_ASKS_MAX]; /* each has requests out */
+	struct rbx_borrowing borrowings[RBX_ASKS_MAX]; /* each has requests out, or is short */
 	uint32_t borrowings_count;
 	struct rbx_server_set busy; /* servers that have not answered */
 	struct rbx_server_set late; /* those of them that take long */
@@ -283,6 +283,10 @@ int rbx_upkeep_evened_out(struct rbx_upkeep *upkeep, uint32_t *next);
 /* Whether each slab has all its replicas, complete, or was never written. Of the thread that
  * makes rounds. */
 bool rbx_upkeep_is_whole(const struct rbx_upkeep *upkeep);
+
+/* Of a volume that is being opened: the fewest replicas that any slab has which a server has; or
+ * as many as there are to be. */
+uint32_t rbx_upkeep_fewest_copies(const struct rbx_upkeep *upkeep);
 
 /* First writes wait because servers have lent fewer replicas than copies_least: how many at
  * least; 0: none waits. Of the thread that makes rounds. */

@@ -358,7 +358,7 @@ static void left(struct rbx_sim_client *client)
 {
 	const struct rbx_volume *volume = client->volume;
 
-	client->left_all_copies = volume && is_whole(volume) && is_said(volume);
+	client->left_all_copies = volume && is_said(volume);
 	if (volume)
 		client->left_out_count = out_count(volume);
 }
@@ -490,6 +490,15 @@ void rbx_sim_client_add_server(struct rbx_sim_client *client,
  * unless it has a name. */
 bool rbx_sim_client_is_whole(const struct rbx_sim_client *client)
 {
-	return (client->volume || !rbx_sim_world.is_named || client->left_all_copies) &&
-	       is_whole(client->volume) && is_said(client->volume) && is_whole(client->visited);
+	return (client->volume || !rbx_sim_world.is_named) && is_whole(client->volume) &&
+	       is_said(client->volume) && is_whole(client->visited);
+}
+
+/* Of a named volume what counts is what its record says, whatever the client knows. */
+bool rbx_sim_client_survives_a_loss(const struct rbx_sim_client *client)
+{
+	if (!rbx_sim_world.is_named)
+		return rbx_sim_client_is_whole(client);
+	return (client->volume ? is_said(client->volume) : client->left_all_copies) &&
+	       is_whole(client->visited);
 }

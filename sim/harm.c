@@ -54,7 +54,7 @@ static bool all_are_whole(void)
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++) {
 		const struct rbx_sim_client *client = &rbx_sim_world.clients[i];
 
-		if (!rbx_sim_client_is_whole(client))
+		if (!rbx_sim_client_survives_a_loss(client))
 			return false;
 	}
 	return true;
@@ -237,7 +237,6 @@ static bool is_cut(const struct rbx_sim_server *server)
 	if (!server->server || are_two_cut() || !rbx_sim_site(RBX_SIM_SITE_partition))
 		return false;
 	harmed(server->node, FELT_NS);
-	harmed_node = 0; /* it is not to be lost as well: another one may be, and not known yet */
 	return true;
 }
 
@@ -287,6 +286,7 @@ static void harm(struct rbx_sim_server *server)
 	else if (restarts(server))
 		crash(server, false);
 	else if (rbx_sim_servers_up() > RBX_REPLICAS_MAX &&
+		 (!rbx_sim_world.is_named || all_are_whole()) &&
 		 asked(RBX_SIM_SITE_server_crash, server))
 		crash(server, true);
 }

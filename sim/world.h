@@ -168,6 +168,8 @@ void rbx_sim_client_close(struct rbx_sim_client *client);
 void rbx_sim_client_add_server(struct rbx_sim_client *client,
 			       const struct rbx_sim_server *server);
 bool rbx_sim_client_is_whole(const struct rbx_sim_client *client);
+/* Whether one server may be lost, but for what is on one server alone (first_copies.c). */
+bool rbx_sim_client_survives_a_loss(const struct rbx_sim_client *client);
 void rbx_sim_client_print(const struct rbx_sim_client *client);
 
 /* The machine of a client fails; another one takes its place. */

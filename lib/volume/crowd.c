@@ -236,8 +236,16 @@ uint32_t rbx_crowd_lacks(const struct rbx_crowd *crowd, const struct rbx_wire_re
 uint32_t rbx_crowd_absent(const struct rbx_crowd *crowd, const struct rbx_wire_record *record)
 {
 	uint32_t i, count = crowd->away_count;
+	/* That were not heard of: each of them may be one that is away, or that began anew. */
+	uint32_t out_count = record->members_count - rbx_record_in_count(record);
 
-	for (i = 0; i < crowd->count; i++)
-		count += !rbx_record_is_in(record, rbx_session_incarnation(crowd->sessions[i]));
-	return count;
+	for (i = 0; i < crowd->count; i++) {
+		uint64_t incarnation = rbx_session_incarnation(crowd->sessions[i]);
+
+		if (!rbx_record_has_member(record, incarnation))
+			count++;
+		else if (!rbx_record_is_in(record, incarnation))
+			out_count--;
+	}
+	return count > out_count ? count - out_count : 0;
 }

@@ -39,8 +39,8 @@ void rbx_crowd_keep_members(struct rbx_crowd *crowd, const struct rbx_wire_recor
  * is_half: receives whether there is one of the latter. */
 uint32_t rbx_crowd_lacks(const struct rbx_crowd *crowd, const struct rbx_wire_record *record,
 			 bool *is_half);
-/* Servers that were named and are not such a member: they were left out, or began anew, or never
- * had the volume. */
+/* Servers that were named and may be such a member that was not asked: they were left out, or began
+ * anew. Those are not counted that explain where a member is that is OUT. */
 uint32_t rbx_crowd_absent(const struct rbx_crowd *crowd, const struct rbx_wire_record *record);
 
 #endif

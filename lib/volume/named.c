@@ -8,7 +8,6 @@
  */
 #include "lib/volume/named.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,7 +17,7 @@
 #include "include/rdmabox/pool.h"
 #include "lib/volume/crowd.h"
 
-#define WAIT_US 100000u /* how long a signal may have to wait at most */
+#define WAIT_US 100000u
 
 /* ---- What the servers know -----------------------------------------------------------*/
 
@@ -38,7 +37,7 @@ static int all_there_check(struct rbx_named *named, const struct rbx_crowd *crow
 	if (crowd->away_count)
 		return rbx_error(-EHOSTUNREACH, "volume %s lacks %u of its servers, and may have data that no other one has: %s",
 				 record->name, missing, crowd->why_away);
-	return rbx_error(-EHOSTUNREACH, "volume %s has %u servers, and %u of them are not among those given, or were restarted: name all of them",
+	return rbx_error(-EHOSTUNREACH, "volume %s has %u servers, and %u of them are not among those given, or were restarted: name all of them, also those that are out",
 			 record->name, record->members_count, missing);
 }
 
@@ -158,7 +157,7 @@ static int members_change(struct rbx_volume *volume)
 {
 	struct rbx_named *named = volume->control.named;
 	struct rbx_member_set there = { .count = 0 };
-	uint32_t i, changes_count = 0, lost_count = 0;
+	uint32_t i, fewest, changes_count = 0, lost_count = 0;
 	struct rbx_membership next;
 	int err;
 
@@ -173,13 +172,17 @@ static int members_change(struct rbx_volume *volume)
 		lost_count += !is_there && member->state == RBX_MEMBER_IN;
 		member->state = is_there ? RBX_MEMBER_IN : RBX_MEMBER_OUT;
 	}
-	if (!changes_count)
+	/* Also a slab that its client did not come to write to, if one server alone has it: it is
+	 * written to from now on. */
+	fewest = rbx_upkeep_fewest_copies(&volume->control.upkeep);
+	if (!changes_count && named->record.copies <= fewest)
 		return 0;
 	if (lost_count)
 		rbx_record_copies_lose(&named->record, lost_count);
+	named->record.copies = RBX_MIN(named->record.copies, fewest);
 	rbx_named_change_to(named, &next);
 	err = all_accept(volume);
-	if (err)
+	if (err || !changes_count)
 		return err;
 	rbx_named_change(named); /* which needs no vote of those before */
 	return all_accept(volume);
@@ -219,11 +222,11 @@ static int connected_check(struct rbx_volume *volume)
 }
 
 /*
- * The servers that are missing may still serve the former writer. It ends by itself half a lease
- * after it has heard from enough of the others (client/keeper.h), and has not from us on. If it is
- * stopped until then, those servers end its session a lease after they have heard of it.
+ * The servers that are missing may still serve the former writer. It ends by itself three quarters
+ * of a lease after enough of the others have answered it (client/keeper.c), and they do not any
+ * more. If it is stopped then, those servers end its session a lease after they have heard of it.
  */
-static int former_writer_wait(struct rbx_volume *volume)
+static void former_writer_wait(struct rbx_volume *volume)
 {
 	uint64_t lease_ns = 0, until_ns;
 	uint32_t i;
@@ -232,10 +235,7 @@ static int former_writer_wait(struct rbx_volume *volume)
 		lease_ns = RBX_MAX(lease_ns, rbx_session_lease_ns(session_at(volume, i)));
 	until_ns = rbx_now_ns() + lease_ns + lease_ns / 2;
 	while (rbx_now_ns() < until_ns)
-		if (usleep(WAIT_US) && errno == EINTR)
-			return rbx_error(-EINTR, "interrupted while the former writer of volume %s may be there",
-					 volume->control.named->record.name);
-	return 0;
+		usleep(WAIT_US);
 }
 
 static int slabs_find(struct rbx_volume *volume)
@@ -268,7 +268,7 @@ int rbx_volume_named_take(struct rbx_volume *volume)
 	if (!err)
 		err = all_accept(volume);
 	if (!err && !is_even && missing_count(volume))
-		err = former_writer_wait(volume);
+		former_writer_wait(volume);
 	if (!err && named->has_two_names)
 		release(volume);
 	if (!err)

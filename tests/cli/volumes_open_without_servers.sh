@@ -58,6 +58,8 @@ kill -KILL "${server_pids[3]}"
 expect_refusal 'name all of them' volume export db copy --servers "$(others 3)"
 expect_contents data
 [ "$(shown servers_out "$(others 3)")" = 1 ] || fault "the dead server is not out"
+# It does not stand for another one that was forgotten.
+expect_refusal 'name all of them|lacks 1 of its servers' volume export db copy --servers "$(others 2)"
 
 # ---- it dies together with the program -------------------------------------------------------------
 

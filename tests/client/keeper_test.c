@@ -249,6 +249,29 @@ static void writer_that_is_cut_off_sends_nothing_any_more(void **state)
 	end(w);
 }
 
+/* Their peers are not given up: that may take longer than another client waits. */
+static void writer_that_hears_from_too_few_ends_in_time(void **state)
+{
+	struct world *w = make(3);
+	uint32_t i;
+
+	(void)state;
+	w->now_ns = 1000;
+	for (i = 0; i < 3; i++) {
+		servers[i].lease_ns = 400;
+		servers[i].answered_ns = 900 + i;
+	}
+	assert_int_equal(turn(w), 1200); /* three quarters of a lease */
+	w->now_ns = 1200;
+	assert_int_equal(turn(w), 1201);
+	assert_false(w->control.servers[2].is_shunned);
+	w->now_ns = 1201;
+	assert_int_equal(turn(w), UINT64_MAX);
+	for (i = 0; i < 3; i++)
+		assert_true(w->control.servers[i].is_shunned && has_failed(w, i));
+	end(w);
+}
+
 static void last_voter_is_not_put_out(void **state)
 {
 	struct world *w = make(1);
@@ -307,6 +330,7 @@ int main(void)
 		cmocka_unit_test(volume_that_is_whole_again_has_all_copies),
 		cmocka_unit_test(record_allows_fewer_copies),
 		cmocka_unit_test(writer_that_is_cut_off_sends_nothing_any_more),
+		cmocka_unit_test(writer_that_hears_from_too_few_ends_in_time),
 		cmocka_unit_test(last_voter_is_not_put_out),
 		cmocka_unit_test(volume_that_is_closed_well_is_even),
 	};

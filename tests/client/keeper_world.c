@@ -53,8 +53,24 @@ uint64_t rbx_peer_incarnation(const struct rbx_peer *peer)
 
 struct rbx_session *rbx_peer_session(struct rbx_peer *peer)
 {
-	(void)peer;
-	return NULL;
+	return (struct rbx_session *)peer;
+}
+
+static const struct server *of_session(const struct rbx_session *session)
+{
+	return (const struct server *)session;
+}
+
+uint64_t rbx_session_lease_half_ns(const struct rbx_session *session)
+{
+	const struct server *server = of_session(session);
+
+	return server->lease_ns ? server->answered_ns + server->lease_ns / 2 : UINT64_MAX;
+}
+
+uint64_t rbx_session_lease_ns(const struct rbx_session *session)
+{
+	return of_session(session)->lease_ns;
 }
 
 const char *rbx_peer_name(const struct rbx_peer *peer)

@@ -386,6 +386,23 @@ static void first_write_needs_as_many_replicas_as_the_record_says(void **state)
 	host_free(host);
 }
 
+/* So many wait for a record that there is no room to ask for another slab. */
+static void slabs_wait_for_room(void **state)
+{
+	struct host *host = make(1, 2);
+
+	(void)state;
+	host->upkeep.borrowings_count = RBX_ASKS_MAX;
+	assert_int_equal(rbx_borrow_begin(&host->upkeep, host_slab(host, 0), RBX_REPLICA_LIVE, 2,
+					  RBX_LIST_LEND),
+			 -EAGAIN);
+	host->upkeep.borrowings_count = 0;
+	first_write(host, 0);
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	host_free(host);
+}
+
 /* ---- What is found, and what is needed ---------------------------------------------- */
 
 static void slab_is_had_from_as_many_servers_as_it_has_replicas(void **state)
@@ -395,11 +412,14 @@ static void slab_is_had_from_as_many_servers_as_it_has_replicas(void **state)
 	struct rbx_loan other = { .slab_id = 2, .epoch = 6, .remote_addr = 2 << 20, .rkey = 8 };
 
 	(void)state;
+	assert_int_equal(rbx_upkeep_fewest_copies(&host->upkeep), 2); /* nobody has any */
 	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 0, 1, &loan), 0);
 	assert_int_equal(host_census(host).last, 1);
+	assert_int_equal(rbx_upkeep_fewest_copies(&host->upkeep), 1);
 	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 0, 1, &other), -EEXIST); /* it has it */
 	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 1, 1, &loan), 0);
 	assert_int_equal(host_census(host).whole, 1);
+	assert_int_equal(rbx_upkeep_fewest_copies(&host->upkeep), 2);
 	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 2, 1, &loan), -EEXIST); /* two have it */
 	host_free(host);
 }
@@ -445,6 +465,7 @@ int main(void)
 		cmocka_unit_test(all_that_waits_ends_in_an_error_at_the_end),
 		cmocka_unit_test(fault_of_this_machine_waits_for_nothing),
 		cmocka_unit_test(rebuilt_replica_counts_when_it_is_labelled),
+		cmocka_unit_test(slabs_wait_for_room),
 		cmocka_unit_test(first_write_needs_as_many_replicas_as_the_record_says),
 		cmocka_unit_test(rebuilt_replica_that_is_gone_is_rebuilt_again),
 		cmocka_unit_test(server_that_cannot_be_reached_labels_later),
