@@ -10,15 +10,15 @@ page=$(readlink -f "$(dirname "$0")/../../docs/volumes.md")
 cd "$scratch" || exit 1
 
 ports=$(python3 -c 'import socket
-sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(4)]
+sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(5)]
 print(*(s.getsockname()[1] for s in sockets))')
-read -r first second third fourth <<<"$ports"
+read -r first second third fourth fifth <<<"$ports"
 # The reader waits for the servers of a block.
 awk '/^```sh$/ { on = 1; next }
 	on && /^```$/ { on = 0; if (count != waited) print "servers_wait", waited = count }
 	on && /^rdmabox serve / { count++ }
 	on' "$page" |
-	sed "s/:7471/:$first/g; s/:7472/:$second/g; s/:7473/:$third/g; s/:7474/:$fourth/g" >commands
+	sed "s/:7471/:$first/g; s/:7472/:$second/g; s/:7473/:$third/g; s/:7474/:$fourth/g; s/:7475/:$fifth/g" >commands
 [ "$(grep -c '^rdmabox volume' commands)" -ge 8 ] || fault "the commands are not found"
 
 # What fails is noted with its exit code. All that was started ends with the script.
