@@ -45,11 +45,12 @@ static void answer_take(struct rbx_intents_round *round, uint32_t server)
 	err = rbx_peer_answer(round->control->servers[server].peer, &one->ask, &none);
 	if (err == -EAGAIN)
 		return;
-	one->is_out = false;
 	if (!err)
 		one->is_wanted = false;
 	if (err && !rbx_status_is_away(err))
 		rbx_held_suspect(&flow_of(round)->held, server); /* it refuses to serve us */
+	/* From here on the peer may be closed. */
+	RBX_STORE_RELEASE(&one->is_out, false);
 }
 
 /* Whether a server is still to note the batch, or may do so later. */
@@ -57,7 +58,7 @@ static bool any_is_missing(const struct rbx_intents_round *round)
 {
 	uint32_t i;
 
-	for (i = 0; i < round->control->server_count; i++)
+	for (i = 0; i < RBX_WIRE_MEMBERS_MAX; i++)
 		if (round->asks[i].is_wanted && !is_past(round, i))
 			return true;
 	return false;
@@ -69,14 +70,14 @@ static void messages_make(struct rbx_intents_round *round)
 	const struct rbx_intents *batch = &round->batch;
 	uint32_t i;
 
-	for (i = 0; i < round->control->server_count; i++) {
+	for (i = 0; i < RBX_WIRE_MEMBERS_MAX; i++)
 		round->asks[i].is_wanted = false;
-		round->asks[i].intents = (struct rbx_wire_intents){ 0 };
-	}
 	for (i = 0; i < batch->count; i++) {
 		struct rbx_intents_ask *one = &round->asks[batch->all[i].server];
 		struct rbx_wire_intents *intents = &one->intents;
 
+		if (!one->is_wanted)
+			*intents = (struct rbx_wire_intents){ 0 };
 		one->is_wanted = true;
 		intents->intents[intents->count++] = (struct rbx_wire_intent){
 			.slab_id = batch->all[i].slab_id,
@@ -93,12 +94,12 @@ static void ask_all_wanted(struct rbx_intents_round *round, uint64_t now_ns)
 	if (now_ns < round->again_ns)
 		return;
 	round->again_ns = now_ns + AGAIN_NS;
-	for (i = 0; i < round->control->server_count; i++) {
+	for (i = 0; i < RBX_WIRE_MEMBERS_MAX; i++) {
 		struct rbx_intents_ask *one = &round->asks[i];
 
 		if (!one->is_wanted || one->is_out || is_past(round, i))
 			continue;
-		one->is_out = true;
+		RBX_STORE_RELEASE(&one->is_out, true);
 		one->message = (struct rbx_wire_message){
 			.type = RBX_WIRE_INTENTS,
 			.intents = one->intents,
@@ -117,7 +118,7 @@ uint64_t rbx_intents_round(struct rbx_intents_round *round, uint64_t now_ns)
 	bool is_full = false;
 	uint32_t i;
 
-	for (i = 0; i < round->control->server_count; i++)
+	for (i = 0; i < RBX_WIRE_MEMBERS_MAX; i++)
 		answer_take(round, i);
 	if (round->is_under_way && !any_is_missing(round)) {
 		round->is_under_way = false;

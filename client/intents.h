@@ -24,7 +24,7 @@ struct rbx_intents_ask {
 	struct rbx_volume_control *control;
 	struct rbx_wire_intents intents; /* that it is to note */
 	bool is_wanted; /* it is to be asked, perhaps once more */
-	bool is_out; /* it was asked, and has not answered */
+	bool is_out; /* atomic: it was asked, and has not answered */
 };
 
 struct rbx_intents_round {
@@ -40,5 +40,12 @@ void rbx_intents_init(struct rbx_intents_round *round, struct rbx_volume_control
 
 /* By the upkeep thread. Returns when another one is to be made; UINT64_MAX: when it is woken. */
 uint64_t rbx_intents_round(struct rbx_intents_round *round, uint64_t now_ns);
+
+/* Whether nothing is asked any more of the server that had this place. Any thread. */
+static inline bool rbx_intents_is_done_with(const struct rbx_intents_round *round,
+					    uint32_t server)
+{
+	return !RBX_LOAD_ACQUIRE(&round->asks[server].is_out);
+}
 
 #endif

@@ -145,7 +145,6 @@ static bool any_may(const struct rbx_keeper *keeper)
 /* The next version of the record is accepted by those servers that are left. */
 static void propose(struct rbx_keeper *keeper)
 {
-	keeper->is_proposing = true;
 	struct rbx_upkeep *upkeep = &keeper->control->upkeep;
 
 	keeper->is_proposing = true;

@@ -98,6 +98,7 @@ uint64_t rbx_keeper_round(struct rbx_keeper *keeper, uint64_t now_ns);
 
 /* Whether the record is to say something else, as soon as another round is made. */
 bool rbx_keeper_is_behind(const struct rbx_keeper *keeper);
+
 /* ---- Servers that come. One thread at a time; all of it blocks. --------------------------- */
 
 /* Whether nothing is asked any more of the server that had this place. */

@@ -14,7 +14,8 @@
 
 bool rbx_keeper_is_done_with(const struct rbx_keeper *keeper, uint32_t server)
 {
-	return !RBX_LOAD_ACQUIRE(&keeper->asks[server].is_out);
+	return !RBX_LOAD_ACQUIRE(&keeper->asks[server].is_out) &&
+	       rbx_intents_is_done_with(&keeper->intents, server);
 }
 
 int rbx_keeper_welcome(struct rbx_named *named, struct rbx_session *session)

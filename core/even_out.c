@@ -48,26 +48,13 @@ static bool is_uneven(const struct rbx_slab *slab)
 	return false;
 }
 
-/* Whether nothing that is sent to one of its servers arrives any more (held.h). */
-static bool has_failed(struct rbx_flow *flow, const struct rbx_slab *slab)
-{
-	uint32_t mask = slab->write_mask;
-
-	for (; mask; mask &= mask - 1)
-		if (rbx_held_has_failed(&flow->held,
-					rbx_replica_server(rbx_slab_replica(
-						slab, (uint32_t)__builtin_ctz(mask)))))
-			return true;
-	return false;
-}
-
 static int slab_look(struct rbx_flow *flow, const struct rbx_slab *slab)
 {
 	const struct rbx_slab_record *record = rbx_slab_record(slab);
 
 	if (!is_uneven(slab))
 		return 0;
-	return has_failed(flow, slab) || (record && record->copy_rests) ? -EIO : -EAGAIN;
+	return rbx_flow_any_failed(flow, slab) || (record && record->copy_rests) ? -EIO : -EAGAIN;
 }
 
 int rbx_upkeep_evened_out(struct rbx_upkeep *upkeep, uint32_t *next)

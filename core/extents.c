@@ -293,20 +293,6 @@ bool rbx_extents_next(struct rbx_volume_map *map, struct rbx_intents *intents, b
 	return intents->slabs_count > 0;
 }
 
-/* Whether what is sent to a replica fails (held.h), so that it cannot be known what its server has
- * noted. */
-static bool any_has_failed(struct rbx_flow *flow, const struct rbx_slab *slab)
-{
-	uint32_t mask = slab->write_mask;
-
-	for (; mask; mask &= mask - 1)
-		if (rbx_held_has_failed(&flow->held,
-					rbx_replica_server(rbx_slab_replica(
-						slab, (uint32_t)__builtin_ctz(mask)))))
-			return true;
-	return false;
-}
-
 static void word_noted(struct rbx_flow *flow, struct rbx_slab *slab, uint64_t sent,
 		       struct rbx_piece_list *todo)
 {
@@ -314,7 +300,8 @@ static void word_noted(struct rbx_flow *flow, struct rbx_slab *slab, uint64_t se
 	struct rbx_extent_word *word = word_of(slab);
 
 	word->is_out = false;
-	if (any_has_failed(flow, slab)) {
+	/* Then it cannot be known what its server has noted. */
+	if (rbx_flow_any_failed(flow, slab)) {
 		waiters_fail(slab, group, todo);
 		return;
 	}

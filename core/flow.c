@@ -404,6 +404,18 @@ void rbx_flow_go_on(struct rbx_flow *flow, struct rbx_fragment *list)
 	}
 }
 
+bool rbx_flow_any_failed(struct rbx_flow *flow, const struct rbx_slab *slab)
+{
+	uint32_t mask = slab->write_mask;
+
+	for (; mask; mask &= mask - 1)
+		if (rbx_held_has_failed(&flow->held,
+					rbx_replica_server(rbx_slab_replica(
+						slab, (uint32_t)__builtin_ctz(mask)))))
+			return true;
+	return false;
+}
+
 /* ---- Discarding -----------------------------------------------------------*/
 
 void rbx_flow_discard(struct rbx_flow *flow, uint64_t offset_bytes,

@@ -95,6 +95,10 @@ void rbx_flow_do(struct rbx_flow *flow, struct rbx_piece_list *todo);
 /* Parts that had to wait (held.h), linked, or NULL: the poller has them done once more. */
 void rbx_flow_go_on(struct rbx_flow *flow, struct rbx_fragment *list);
 
+/* Whether nothing that is sent to one of the replicas of a slab arrives any more (held.h). The
+ * slab's lock is held. */
+bool rbx_flow_any_failed(struct rbx_flow *flow, const struct rbx_slab *slab);
+
 /* Discards the slabs that lie completely in the range: from here on they read as zeros. Only
  * of a volume whose slabs get memory on demand. */
 void rbx_flow_discard(struct rbx_flow *flow, uint64_t offset_bytes,

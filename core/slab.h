@@ -267,6 +267,9 @@ void rbx_slab_lent(struct rbx_slab *slab, uint32_t slot,
 /* The server refused. */
 void rbx_slab_refused(struct rbx_slab *slab, uint32_t slot);
 
+/* How many replicas are in this state. */
+uint32_t rbx_slab_count(const struct rbx_slab *slab, enum rbx_replica_state state);
+
 /* Adds the servers that have a replica or are asked for one, and so must not be asked for
  * another. Returns how many. */
 uint32_t rbx_slab_servers(const struct rbx_slab *slab,

@@ -66,7 +66,7 @@ void rbx_slab_masks(struct rbx_slab *slab)
 	}
 }
 
-static uint32_t count(const struct rbx_slab *slab, enum rbx_replica_state state)
+uint32_t rbx_slab_count(const struct rbx_slab *slab, enum rbx_replica_state state)
 {
 	uint32_t slot, n = 0;
 
@@ -136,7 +136,7 @@ enum rbx_slab_task rbx_slab_task(const struct rbx_slab *slab)
 		return target_task(slab);
 	if (rbx_slab_copies_count(slab))
 		return RBX_TASK_NONE;
-	if (count(slab, RBX_REPLICA_LIVE) < rbx_slab_shape(slab)->replicas &&
+	if (rbx_slab_count(slab, RBX_REPLICA_LIVE) < rbx_slab_shape(slab)->replicas &&
 	    rbx_slab_find(slab, RBX_REPLICA_EMPTY) >= 0)
 		return RBX_TASK_BORROW;
 	return RBX_TASK_NONE;
@@ -258,7 +258,7 @@ bool rbx_slab_is_together(const struct rbx_slab *slab)
 
 bool rbx_slab_has_memory(const struct rbx_slab *slab)
 {
-	return count(slab, RBX_REPLICA_EMPTY) < rbx_slab_shape(slab)->slots;
+	return rbx_slab_count(slab, RBX_REPLICA_EMPTY) < rbx_slab_shape(slab)->slots;
 }
 
 bool rbx_slab_server_down(struct rbx_slab *slab, uint32_t server)
@@ -354,7 +354,7 @@ enum rbx_slab_health rbx_slab_health(const struct rbx_slab *slab)
 		return RBX_SLAB_BLANK;
 	if (!slab->read_mask)
 		return RBX_SLAB_DEAD;
-	if (count(slab, RBX_REPLICA_LIVE) == rbx_slab_shape(slab)->replicas)
+	if (rbx_slab_count(slab, RBX_REPLICA_LIVE) == rbx_slab_shape(slab)->replicas)
 		return RBX_SLAB_WHOLE;
 	if (rbx_slab_targets(slab))
 		return RBX_SLAB_REBUILDING;

@@ -62,15 +62,14 @@ static enum outcome outcome_of(struct rbx_upkeep *upkeep, int err)
 /* ---- One more replica -------------------------------------------------------- */
 
 /* Whether a lost replica is not given back yet. Its server can be asked again after that. */
-static bool is_draining(const struct rbx_upkeep *upkeep, struct rbx_slab *slab)
+static bool is_draining(struct rbx_slab *slab)
 {
-	uint32_t slot, lost_count = 0;
+	bool is_draining;
 
 	rbx_slab_lock(slab);
-	for (slot = 0; slot < upkeep->flow->map->shape.slots; slot++)
-		lost_count += rbx_slab_state(slab, slot) == RBX_REPLICA_LOST;
+	is_draining = rbx_slab_find(slab, RBX_REPLICA_LOST) >= 0;
 	rbx_slab_unlock(slab);
-	return lost_count > 0;
+	return is_draining;
 }
 
 /* No server has taken the replica. */
@@ -79,7 +78,7 @@ static enum outcome replace_failed(struct rbx_upkeep *upkeep,
 {
 	rbx_slab_settle(slab, &upkeep->flow->map->loans);
 	rbx_loans_check_leaving(upkeep, slab);
-	if (is_draining(upkeep, slab))
+	if (is_draining(slab))
 		return WAITS;
 	upkeep->stuck_err = err;
 	return IS_STUCK;
@@ -318,11 +317,10 @@ static bool is_sound(struct rbx_upkeep *upkeep, const struct rbx_borrowing *borr
 
 static uint32_t lent_count(struct rbx_slab *slab)
 {
-	uint32_t slot, count = 0;
+	uint32_t count;
 
 	rbx_slab_lock(slab);
-	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
-		count += rbx_slab_state(slab, slot) == RBX_REPLICA_LIVE;
+	count = rbx_slab_count(slab, RBX_REPLICA_LIVE);
 	rbx_slab_unlock(slab);
 	return count;
 }

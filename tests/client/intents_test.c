@@ -5,15 +5,7 @@
  */
 #include "client/intents.h"
 
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/client/asked_peers.h"
 
 #define SERVERS 3u
 #define SLABS (RBX_WIRE_INTENTS_MAX + 2)
@@ -21,56 +13,9 @@
 #define AGAIN_NS (RBX_UPKEEP_RETRY_MS * 1000000ull)
 #define PIECES 64u
 
-/* ---- Servers, in the place of client/peer.c ---------------------------------------------*/
-
-static struct server {
-	struct rbx_ask *ask; /* that it has not answered */
-	struct rbx_wire_intents asked; /* what it was asked to note last */
-	uint32_t asks_count;
-	int answer;
-	bool has_answered;
-} servers[SERVERS];
-
-static struct server *of_peer(const struct rbx_peer *peer)
-{
-	return (struct server *)(uintptr_t)peer;
-}
-
-void rbx_peer_ask(struct rbx_peer *peer, struct rbx_ask *ask)
-{
-	struct server *server = of_peer(peer);
-
-	assert_int_equal(ask->kind, RBX_CALL_TALK);
-	assert_int_equal(ask->message->type, RBX_WIRE_INTENTS);
-	assert_null(server->ask);
-	server->ask = ask;
-	server->asked = ask->message->intents;
-	server->asks_count++;
-	server->has_answered = false;
-	ask->message->type = RBX_WIRE_ERROR; /* an answer takes its place */
-}
-
-int rbx_peer_answer(struct rbx_peer *peer, struct rbx_ask *ask, struct rbx_loan *loan)
-{
-	struct server *server = of_peer(peer);
-
-	(void)loan;
-	assert_ptr_equal(server->ask, ask);
-	if (!server->has_answered)
-		return -EAGAIN;
-	server->ask = NULL;
-	return server->answer;
-}
-
 void rbx_volume_upkeep_wake(struct rbx_volume_control *control)
 {
 	(void)control;
-}
-
-static void answers(uint32_t server, int err)
-{
-	servers[server].answer = err;
-	servers[server].has_answered = true;
 }
 
 /* ---- A volume with two replicas on them --------------------------------------------------*/
@@ -128,7 +73,6 @@ static struct world *make(void)
 	sent_count = ended_count = 0;
 	w->now_ns = 1;
 	w->control.servers = calloc(RBX_SERVERS_MAX, sizeof(*w->control.servers));
-	w->control.server_count = SERVERS;
 	rbx_flow_init(&w->control.flow, &flow_ops, &w->counters);
 	rbx_upkeep_init(&w->control.upkeep, &w->control.flow, NULL, 1000000000);
 	for (i = 0; i < SERVERS; i++)
@@ -184,11 +128,11 @@ static void write_waits_until_both_servers_have_noted_it(void **state)
 	assert_int_equal(turn(w), UINT64_MAX);
 	write_to(w, 0);
 	(void)turn(w);
-	assert_int_equal(servers[0].asked.count, 1);
-	assert_int_equal(servers[0].asked.intents[0].slab_id, 1);
-	assert_int_equal(servers[0].asked.intents[0].epoch, 10);
-	assert_int_equal(servers[0].asked.intents[0].word, 1);
-	assert_int_equal(servers[1].asked.intents[0].slab_id, 2);
+	assert_int_equal(servers[0].asked.intents.count, 1);
+	assert_int_equal(servers[0].asked.intents.intents[0].slab_id, 1);
+	assert_int_equal(servers[0].asked.intents.intents[0].epoch, 10);
+	assert_int_equal(servers[0].asked.intents.intents[0].word, 1);
+	assert_int_equal(servers[1].asked.intents.intents[0].slab_id, 2);
 	assert_int_equal(servers[2].asks_count, 0);
 	answers(0, 0);
 	(void)turn(w);
@@ -204,16 +148,17 @@ static void write_waits_until_both_servers_have_noted_it(void **state)
 static void slabs_are_noted_together(void **state)
 {
 	struct world *w = make();
-	uint32_t i;
+	uint32_t i, asked_count = 0;
 
 	(void)state;
 	for (i = 0; i < SLABS; i++)
 		write_to(w, i);
 	(void)turn(w);
-	assert_int_equal(servers[0].asked.count + servers[1].asked.count + servers[2].asked.count,
-			 2 * RBX_WIRE_INTENTS_MAX);
-	for (i = 0; i < SERVERS; i++)
+	for (i = 0; i < SERVERS; i++) {
+		asked_count += servers[i].asked.intents.count;
 		answers(i, 0);
+	}
+	assert_int_equal(asked_count, 2 * RBX_WIRE_INTENTS_MAX);
 	(void)turn(w);
 	assert_int_equal(sent_count, 2 * RBX_WIRE_INTENTS_MAX);
 	for (i = 0; i < SERVERS; i++)
@@ -238,7 +183,7 @@ static void server_that_is_away_is_asked_again(void **state)
 	(void)turn(w);
 	assert_int_equal(servers[0].asks_count, 1); /* it has noted it */
 	assert_int_equal(servers[1].asks_count, 2);
-	assert_int_equal(servers[1].asked.intents[0].word, 1);
+	assert_int_equal(servers[1].asked.intents.intents[0].word, 1);
 	assert_int_equal(sent_count, 0);
 	answers(1, 0);
 	(void)turn(w);
@@ -259,6 +204,11 @@ static void server_that_is_out_is_not_waited_for(void **state)
 	rbx_upkeep_server_down(&w->control.upkeep, 1);
 	(void)turn(w);
 	assert_true(sent_count > 0);
+	/* Its place is not given to another one before it has answered, or its peer has. */
+	assert_false(rbx_intents_is_done_with(&w->intents, 1));
+	answers(1, -ENOTCONN);
+	(void)turn(w);
+	assert_true(rbx_intents_is_done_with(&w->intents, 1));
 	end(w);
 }
 

@@ -64,7 +64,7 @@ static void newcomer_accepts_first_and_counts_when_a_quorum_has_accepted(void **
 	comes(&waiter, w);
 	(void)turn(w);
 	assert_int_equal(servers[NEWCOMER].asks_count, 1);
-	assert_true(rbx_record_is_in(&servers[NEWCOMER].asked, NEWCOMER + 1));
+	assert_true(rbx_record_is_in(&servers[NEWCOMER].asked.record, NEWCOMER + 1));
 	assert_int_equal(asks_of_others(), 0);
 	answers(NEWCOMER, 0);
 	(void)turn(w);
@@ -87,7 +87,8 @@ static void newcomer_accepts_first_and_counts_when_a_quorum_has_accepted(void **
 	}
 	assert_int_equal(turn(w), UINT64_MAX);
 	assert_int_equal(servers[NEWCOMER].asks_count, 2);
-	assert_int_equal(servers[NEWCOMER].asked.member_flags[NEWCOMER], RBX_WIRE_MEMBER_WAS_IN);
+	assert_int_equal(servers[NEWCOMER].asked.record.member_flags[NEWCOMER],
+			 RBX_WIRE_MEMBER_WAS_IN);
 	/* From here on it is one like the others. */
 	suspect(w, 0);
 	(void)turn(w);
@@ -117,8 +118,8 @@ static void newcomer_that_refuses_is_told_of_to_nobody(void **state)
 	/* What is proposed next has another version, for the newcomer may know of that one. */
 	suspect(w, 0);
 	(void)turn(w);
-	assert_int_equal(servers[1].asked.version, version + 2);
-	assert_int_equal(servers[1].asked.members_count, 3);
+	assert_int_equal(servers[1].asked.record.version, version + 2);
+	assert_int_equal(servers[1].asked.record.members_count, 3);
 	assert_int_equal(servers[NEWCOMER].asks_count, 1);
 	end(w);
 }
@@ -136,7 +137,7 @@ static void server_is_put_out_before_one_comes(void **state)
 	suspect(w, 0);
 	(void)turn(w);
 	assert_int_equal(servers[1].asks_count, 1);
-	assert_false(rbx_record_has_member(&servers[1].asked, NEWCOMER + 1));
+	assert_false(rbx_record_has_member(&servers[1].asked.record, NEWCOMER + 1));
 	answers(NEWCOMER, 0); /* late: it has accepted what nobody else will */
 	answers(1, 0);
 	answers(2, 0);
@@ -179,8 +180,23 @@ static void former_one_is_forgotten(void **state)
 	answers(2, 0);
 	(void)turn(w);
 	assert_int_equal(waited(&waiter), 0);
-	assert_false(rbx_record_has_member(&servers[1].asked, 1));
-	assert_int_equal(servers[1].asked.members_count, 3);
+	assert_false(rbx_record_has_member(&servers[1].asked.record, 1));
+	assert_int_equal(servers[1].asked.record.members_count, 3);
+	end(w);
+}
+
+/* The place is free when nothing is asked any more of the one that had it. */
+static void place_of_one_that_is_waited_for_is_not_given_away(void **state)
+{
+	struct world *w = make(3);
+
+	(void)state;
+	assert_true(rbx_keeper_is_done_with(&w->keeper, NEWCOMER));
+	w->keeper.asks[NEWCOMER].is_out = true;
+	assert_false(rbx_keeper_is_done_with(&w->keeper, NEWCOMER));
+	w->keeper.asks[NEWCOMER].is_out = false;
+	w->keeper.intents.asks[NEWCOMER].is_out = true;
+	assert_false(rbx_keeper_is_done_with(&w->keeper, NEWCOMER));
 	end(w);
 }
 
@@ -274,6 +290,7 @@ int main(void)
 		cmocka_unit_test(newcomer_that_refuses_is_told_of_to_nobody),
 		cmocka_unit_test(server_is_put_out_before_one_comes),
 		cmocka_unit_test(former_one_is_forgotten),
+		cmocka_unit_test(place_of_one_that_is_waited_for_is_not_given_away),
 		cmocka_unit_test(newcomer_that_is_given_up_meanwhile_is_put_out),
 		cmocka_unit_test(newcomer_that_is_lost_alone_costs_nothing),
 		cmocka_unit_test(nobody_waits_for_a_volume_that_is_closed),

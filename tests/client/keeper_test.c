@@ -18,7 +18,7 @@ static void server_is_out_when_a_quorum_says_so(void **state)
 	assert_int_equal(servers[0].asks_count, 0);
 	assert_int_equal(servers[1].asks_count, 1);
 	assert_int_equal(servers[2].asks_count, 1);
-	assert_false(rbx_record_is_in(&servers[1].asked, 1));
+	assert_false(rbx_record_is_in(&servers[1].asked.record, 1));
 	/* Nothing is read there from the moment on that somebody may accept it. */
 	assert_true(w->control.servers[0].is_shunned);
 	answers(1, 0);
@@ -29,7 +29,7 @@ static void server_is_out_when_a_quorum_says_so(void **state)
 	assert_true(is_down(w, 0));
 	/* And one more record that needs no vote of it. */
 	assert_int_equal(servers[1].asks_count, 2);
-	assert_int_equal(servers[1].asked.member_flags[0], RBX_WIRE_MEMBER_OUT);
+	assert_int_equal(servers[1].asked.record.member_flags[0], RBX_WIRE_MEMBER_OUT);
 	answers(1, 0);
 	answers(2, 0);
 	assert_int_equal(turn(w), UINT64_MAX);
@@ -168,7 +168,7 @@ static void record_says_how_many_copies_are_left(void **state)
 	has_slab(w, 1, 0);
 	suspect(w, 0);
 	(void)turn(w);
-	assert_int_equal(servers[1].asked.copies, 1);
+	assert_int_equal(servers[1].asked.record.copies, 1);
 	assert_int_equal(w->control.upkeep.copies_least, 2); /* nobody has accepted it */
 	for (i = 0; i < 2; i++) { /* the second one needs no vote of the server that is out */
 		answers(1, 0);
@@ -195,7 +195,7 @@ static void volume_that_is_whole_again_has_all_copies(void **state)
 	assert_int_equal(servers[0].asks_count, 0);
 	has_slab(w, 1, 0);
 	(void)turn(w);
-	assert_int_equal(servers[0].asked.copies, 2);
+	assert_int_equal(servers[0].asked.record.copies, 2);
 	assert_int_equal(w->control.upkeep.copies_least, 2); /* somebody may have accepted it */
 	answers(0, 0);
 	assert_int_equal(turn(w), UINT64_MAX);
@@ -216,7 +216,7 @@ static void record_allows_fewer_copies(void **state)
 	borrowing->is_short = true;
 	w->control.upkeep.borrowings_count = 1;
 	(void)turn(w);
-	assert_int_equal(servers[1].asked.copies, 1);
+	assert_int_equal(servers[1].asked.record.copies, 1);
 	assert_int_equal(w->control.upkeep.copies_least, 2);
 	answers(0, 0);
 	answers(1, 0);

@@ -7,39 +7,7 @@
 #define SLABS 2u
 #define SLAB_BYTES RBX_SLAB_BYTES_MIN
 
-/* ---- Servers, in the place of client/peer.c ---------------------------------------------*/
-
-struct server servers[SERVERS];
-
-static struct server *of_peer(const struct rbx_peer *peer)
-{
-	return (struct server *)(uintptr_t)peer;
-}
-
-void rbx_peer_ask(struct rbx_peer *peer, struct rbx_ask *ask)
-{
-	struct server *server = of_peer(peer);
-
-	assert_int_equal(ask->kind, RBX_CALL_TALK);
-	assert_int_equal(ask->message->type, RBX_WIRE_VOLUME_ACCEPT);
-	assert_null(server->ask);
-	server->ask = ask;
-	server->asked = ask->message->record;
-	server->asks_count++;
-	server->has_answered = false;
-}
-
-int rbx_peer_answer(struct rbx_peer *peer, struct rbx_ask *ask, struct rbx_loan *loan)
-{
-	struct server *server = of_peer(peer);
-
-	(void)loan;
-	assert_ptr_equal(server->ask, ask);
-	if (!server->has_answered)
-		return -EAGAIN;
-	server->ask = NULL;
-	return server->answer;
-}
+/* ---- Servers: what asked_peers.c does not say of them ----------------------------------------*/
 
 bool rbx_peer_is_up(struct rbx_peer *peer)
 {
@@ -138,12 +106,6 @@ const char *rbx_session_name(const struct rbx_session *session)
 {
 	(void)session;
 	return "a server";
-}
-
-void answers(uint32_t server, int err)
-{
-	servers[server].answer = err;
-	servers[server].has_answered = true;
 }
 
 /* ---- A volume with two replicas on them --------------------------------------------------*/

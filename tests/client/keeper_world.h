@@ -6,34 +6,11 @@
 #ifndef RBX_TESTS_KEEPER_WORLD_H
 #define RBX_TESTS_KEEPER_WORLD_H
 
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "client/keeper.h"
+#include "tests/client/asked_peers.h"
 
-#define SERVERS 4u
+#define SERVERS ASKED_PEERS /* the one at place i has the incarnation i + 1 */
 #define AGAIN_NS (RBX_UPKEEP_RETRY_MS * 1000000ull)
-
-/* In the place of client/peer.c. The server at place i has the incarnation i + 1. */
-struct server {
-	struct rbx_ask *ask; /* that it has not answered */
-	struct rbx_wire_record asked; /* what it was asked to accept last */
-	uint32_t asks_count;
-	int answer;
-	bool has_answered;
-	bool is_silent; /* not up */
-	uint64_t lease_ns; /* 0: it has no end */
-	uint64_t answered_ns; /* what was sent then, and nothing later */
-};
-
-extern struct server servers[SERVERS];
 
 /* In the place of client/session.c: at the close, servers are asked one by one. What they were
  * asked; epoch 0: nobody was. */
@@ -51,7 +28,6 @@ struct world {
 struct world *make(uint32_t count);
 void end(struct world *w);
 
-void answers(uint32_t server, int err);
 void has_slab(struct world *w, uint32_t server, uint32_t slab);
 uint64_t turn(struct world *w);
 void suspect(struct world *w, uint32_t server);
