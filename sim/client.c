@@ -8,8 +8,6 @@
 #include <string.h>
 
 #include "lib/options.h"
-#include "include/rdmabox/volumes.h"
-#include "client/named.h"
 #include "lib/volume/volume.h"
 #include "sim/descriptors.h"
 #include "sim/fail.h"
@@ -165,124 +163,15 @@ static void told(struct rbx_volume *volume, const struct rbx_event *event,
 #define OPEN_TRIES 3000u
 #define OPEN_PAUSE_NS (100 * RBX_SIM_MS)
 
-static void name_of(const struct rbx_sim_client *client, bool other, char name[16])
-{
-	snprintf(name, 16, "%c%u", other ? 'w' : 'v', client->index);
-}
-
-static uint32_t out_count(const struct rbx_volume *volume)
-{
-	const struct rbx_named *named = volume->control.named;
-
-	return named ? named->record.members_count - rbx_record_in_count(&named->record) : 0;
-}
-
-/* It is not ours from here on: the checks look into it. */
-static struct rbx_volume *volume_take(struct rbx_sim_client *client)
-{
-	struct rbx_volume *volume = client->volume;
-
-	client->left_out_count = out_count(volume);
-	client->volume = NULL;
-	return volume;
-}
-
-/* It is made smaller than it has to be. */
-static int named_make(struct rbx_sim_client *client, const char *servers, const char *name)
-{
-	struct rbx_volume_create_options options;
-	int err;
-
-	rbx_volume_create_options_defaults(&options);
-	options.replicas = client->volume_options.replicas;
-	err = rbx_volume_create(client->ctx, servers, name, RBX_PAGE_BYTES, &options);
-	if (err == -EEXIST) /* at some servers only */
-		err = rbx_volume_remove(client->ctx, servers, name, true);
-	return err ? err : -EAGAIN;
-}
-
-static int named_grow(struct rbx_sim_client *client, const char *servers, const char *name)
-{
-	int err = rbx_volume_close(volume_take(client));
-
-	if (!err)
-		err = rbx_volume_grow(client->ctx, servers, name, client->size_bytes);
-	return err ? err : -EAGAIN;
-}
-
-/* Once in each life of a client. It may be refused, if a server is lost. */
-static int named_rename(struct rbx_sim_client *client, const char *servers, const char *name)
-{
-	char new_name[16];
-	int err;
-
-	client->is_renamed = true;
-	name_of(client, !client->has_other_name, new_name);
-	err = rbx_volume_close(volume_take(client));
-	if (!err)
-		err = rbx_volume_rename(client->ctx, servers, name, new_name);
-	rbx_sim_tally(RBX_SIM_TALLY_renames, err == 0);
-	return err ? err : -EAGAIN;
-}
-
-/* Who names a server that is away says that it is not just forgotten. */
-static int named_open_as(struct rbx_sim_client *client, const char *name)
-{
-	struct rbx_volume_options options = client->volume_options;
-	char servers[RBX_SIM_SERVERS_TEXT];
-	int err;
-
-	rbx_sim_servers_name(servers, true);
-	options.name = name;
-	options.replicas = 1; /* as it was made */
-	options.take_over = true;
-	err = rbx_volume_open(client->ctx, &client->volume, servers, 0, &options);
-	if (err)
-		return err;
-	client->has_other_name = client->volume->control.named->record.name[0] == 'w';
-	rbx_sim_tally(RBX_SIM_TALLY_opened_without,
-		      out_count(client->volume) > client->left_out_count);
-	rbx_sim_replicas_opened(client);
-	return 0;
-}
-
-/* A named volume is made at first, made larger, and renamed. Later it is taken from the client that
- * has crashed, unless that one did not come to make it; by whichever name it has. */
-static int named_open(struct rbx_sim_client *client, const char *servers)
-{
-	char name[16];
-	int err;
-
-	name_of(client, true, name);
-	err = named_open_as(client, name);
-	if (err == -ENOENT) {
-		name_of(client, false, name);
-		err = named_open_as(client, name);
-	}
-	if (err == -ENOENT && !client->is_made)
-		return named_make(client, servers, name);
-	if (err)
-		return err;
-	name_of(client, client->has_other_name, name);
-	if (rbx_volume_size(client->volume) < client->size_bytes)
-		return named_grow(client, servers, name);
-	if (!client->is_renamed)
-		return named_rename(client, servers, name);
-	return 0;
-}
-
 static int open_once(struct rbx_sim_client *client)
 {
 	char servers[RBX_SIM_SERVERS_TEXT];
-	int err;
 
+	if (rbx_sim_world.is_named)
+		return rbx_sim_named_open(client);
 	rbx_sim_servers_name(servers, false);
-	if (!rbx_sim_world.is_named)
-		return rbx_volume_open(client->ctx, &client->volume, servers,
-				       client->size_bytes, &client->volume_options);
-	err = named_open(client, servers);
-	client->is_made |= err == 0;
-	return err;
+	return rbx_volume_open(client->ctx, &client->volume, servers, client->size_bytes,
+			       &client->volume_options);
 }
 
 static void volume_open(struct rbx_sim_client *client)
@@ -344,31 +233,12 @@ static bool is_whole(const struct rbx_volume *volume)
 	return true;
 }
 
-/* Whether the next client of a named volume may rely on it: enough servers have accepted a record
- * that says so. */
-static bool is_said(const struct rbx_volume *volume)
-{
-	const struct rbx_named *named = volume ? volume->control.named : NULL;
-
-	return !named || (rbx_named_is_chosen(named) &&
-			  named->record.copies == named->record.replicas);
-}
-
-static void left(struct rbx_sim_client *client)
-{
-	const struct rbx_volume *volume = client->volume;
-
-	client->left_all_copies = volume && is_said(volume);
-	if (volume)
-		client->left_out_count = out_count(volume);
-}
-
 /* Nothing says BYE and nothing is freed, as after a real power failure. */
 void rbx_sim_client_power_off(struct rbx_sim_client *client)
 {
 	RBX_SIM_TRACE(client->node, "power-off", "time", client->lives_count,
 		      "outstanding", client->outstanding_count);
-	left(client);
+	rbx_sim_named_left(client);
 	rbx_sim_node_stop(client->node);
 	rbx_sim_world.fabric->node_stop(client->node);
 	rbx_sim_descriptors_stop(client->node);
@@ -414,7 +284,7 @@ static void *open_anew(void *arg)
 {
 	struct rbx_sim_client *client = arg;
 
-	if (rbx_volume_close(volume_take(client)))
+	if (rbx_volume_close(rbx_sim_named_take(client)))
 		rbx_sim_fail("liveness", "client %u: %s", client->index, rbx_last_error());
 	volume_open(client);
 	return NULL;
@@ -426,16 +296,6 @@ void rbx_sim_client_open_anew(struct rbx_sim_client *client)
 		rbx_sim_on(client->node, open_anew, client);
 }
 
-static void volume_remove(struct rbx_sim_client *client)
-{
-	char servers[RBX_SIM_SERVERS_TEXT], name[16];
-
-	rbx_sim_servers_name(servers, false);
-	name_of(client, client->has_other_name, name);
-	if (rbx_volume_remove(client->ctx, servers, name, false))
-		rbx_sim_fail("given-back", "client %u: %s", client->index, rbx_last_error());
-}
-
 static void *close_all(void *arg)
 {
 	struct rbx_sim_client *client = arg;
@@ -444,7 +304,7 @@ static void *close_all(void *arg)
 	rbx_volume_close(client->volume);
 	client->volume = NULL;
 	if (rbx_sim_world.is_named)
-		volume_remove(client);
+		rbx_sim_named_remove(client);
 	rbx_sim_loop_end(client);
 	rbx_stats_get(client->ctx, &stats);
 	rbx_sim_tally(RBX_SIM_TALLY_retries, stats.retries);
@@ -491,7 +351,7 @@ void rbx_sim_client_add_server(struct rbx_sim_client *client,
 bool rbx_sim_client_is_whole(const struct rbx_sim_client *client)
 {
 	return (client->volume || !rbx_sim_world.is_named) && is_whole(client->volume) &&
-	       is_said(client->volume) && is_whole(client->visited);
+	       rbx_sim_named_is_said(client->volume) && is_whole(client->visited);
 }
 
 /* Of a named volume what counts is what its record says, whatever the client knows. */
@@ -499,6 +359,6 @@ bool rbx_sim_client_survives_a_loss(const struct rbx_sim_client *client)
 {
 	if (!rbx_sim_world.is_named)
 		return rbx_sim_client_is_whole(client);
-	return (client->volume ? is_said(client->volume) : client->left_all_copies) &&
+	return (client->volume ? rbx_sim_named_is_said(client->volume) : client->left_all_copies) &&
 	       is_whole(client->visited);
 }

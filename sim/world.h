@@ -180,6 +180,18 @@ void rbx_sim_client_open_anew(struct rbx_sim_client *client);
 /* Waits until it has. */
 void rbx_sim_client_has_started(struct rbx_sim_client *client);
 
+/* named.c */
+/* Makes it, makes it larger, renames it, or opens it. 0: it is open; another try does more. */
+int rbx_sim_named_open(struct rbx_sim_client *client);
+/* It is not the client's from here on: the checks would look into it. */
+struct rbx_volume *rbx_sim_named_take(struct rbx_sim_client *client);
+void rbx_sim_named_remove(struct rbx_sim_client *client);
+/* The client is about to crash. */
+void rbx_sim_named_left(struct rbx_sim_client *client);
+/* Whether the next client may rely on it that all replicas are there: enough servers have accepted
+ * a record that says so. Also of a volume without a name. */
+bool rbx_sim_named_is_said(const struct rbx_volume *volume);
+
 /* loop.c */
 void rbx_sim_loop_start(struct rbx_sim_client *client);
 void rbx_sim_loop_end(struct rbx_sim_client *client);

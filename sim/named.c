@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * named.c - the named volume of a client: made, changed and opened again and again, and what a
+ * client that crashes leaves to the next one.
+ */
+#include <stdio.h>
+
+#include "client/named.h"
+#include "include/rdmabox/volumes.h"
+#include "lib/volume/volume.h"
+#include "sim/fail.h"
+#include "sim/tally.h"
+#include "sim/world.h"
+
+static void name_of(const struct rbx_sim_client *client, bool other, char name[16])
+{
+	snprintf(name, 16, "%c%u", other ? 'w' : 'v', client->index);
+}
+
+static uint32_t out_count(const struct rbx_volume *volume)
+{
+	const struct rbx_named *named = volume->control.named;
+
+	return named ? named->record.members_count - rbx_record_in_count(&named->record) : 0;
+}
+
+struct rbx_volume *rbx_sim_named_take(struct rbx_sim_client *client)
+{
+	struct rbx_volume *volume = client->volume;
+
+	client->left_out_count = out_count(volume);
+	client->volume = NULL;
+	return volume;
+}
+
+/* It is made smaller than it has to be. */
+static int make(struct rbx_sim_client *client, const char *servers, const char *name)
+{
+	struct rbx_volume_create_options options;
+	int err;
+
+	rbx_volume_create_options_defaults(&options);
+	options.replicas = client->volume_options.replicas;
+	err = rbx_volume_create(client->ctx, servers, name, RBX_PAGE_BYTES, &options);
+	if (err == -EEXIST) /* at some servers only */
+		err = rbx_volume_remove(client->ctx, servers, name, true);
+	return err ? err : -EAGAIN;
+}
+
+static int grow(struct rbx_sim_client *client, const char *servers, const char *name)
+{
+	int err = rbx_volume_close(rbx_sim_named_take(client));
+
+	if (!err)
+		err = rbx_volume_grow(client->ctx, servers, name, client->size_bytes);
+	return err ? err : -EAGAIN;
+}
+
+/* Once in each life of a client. It may be refused, if a server is lost. */
+static int rename_to_other(struct rbx_sim_client *client, const char *servers, const char *name)
+{
+	char new_name[16];
+	int err;
+
+	client->is_renamed = true;
+	name_of(client, !client->has_other_name, new_name);
+	err = rbx_volume_close(rbx_sim_named_take(client));
+	if (!err)
+		err = rbx_volume_rename(client->ctx, servers, name, new_name);
+	rbx_sim_tally(RBX_SIM_TALLY_renames, err == 0);
+	return err ? err : -EAGAIN;
+}
+
+/* Who names a server that is away says that it is not just forgotten. */
+static int open_as(struct rbx_sim_client *client, const char *name)
+{
+	struct rbx_volume_options options = client->volume_options;
+	char servers[RBX_SIM_SERVERS_TEXT];
+	int err;
+
+	rbx_sim_servers_name(servers, true);
+	options.name = name;
+	options.replicas = 1; /* as it was made */
+	options.take_over = true;
+	err = rbx_volume_open(client->ctx, &client->volume, servers, 0, &options);
+	if (err)
+		return err;
+	client->has_other_name = client->volume->control.named->record.name[0] == 'w';
+	rbx_sim_tally(RBX_SIM_TALLY_opened_without,
+		      out_count(client->volume) > client->left_out_count);
+	rbx_sim_replicas_opened(client);
+	return 0;
+}
+
+/* A named volume is made at first, made larger, and renamed. Later it is taken from the client that
+ * has crashed, unless that one did not come to make it; by whichever name it has. */
+static int open_or_change(struct rbx_sim_client *client)
+{
+	char servers[RBX_SIM_SERVERS_TEXT], name[16];
+	int err;
+
+	rbx_sim_servers_name(servers, false);
+	name_of(client, true, name);
+	err = open_as(client, name);
+	if (err == -ENOENT) {
+		name_of(client, false, name);
+		err = open_as(client, name);
+	}
+	if (err == -ENOENT && !client->is_made)
+		return make(client, servers, name);
+	if (err)
+		return err;
+	name_of(client, client->has_other_name, name);
+	if (rbx_volume_size(client->volume) < client->size_bytes)
+		return grow(client, servers, name);
+	if (!client->is_renamed)
+		return rename_to_other(client, servers, name);
+	return 0;
+}
+
+int rbx_sim_named_open(struct rbx_sim_client *client)
+{
+	int err = open_or_change(client);
+
+	client->is_made |= err == 0;
+	return err;
+}
+
+void rbx_sim_named_remove(struct rbx_sim_client *client)
+{
+	char servers[RBX_SIM_SERVERS_TEXT], name[16];
+
+	rbx_sim_servers_name(servers, false);
+	name_of(client, client->has_other_name, name);
+	if (rbx_volume_remove(client->ctx, servers, name, false))
+		rbx_sim_fail("given-back", "client %u: %s", client->index, rbx_last_error());
+}
+
+/* ---- What is left ------------------------------------------------------------------------ */
+
+bool rbx_sim_named_is_said(const struct rbx_volume *volume)
+{
+	const struct rbx_named *named = volume ? volume->control.named : NULL;
+
+	return !named || (rbx_named_is_chosen(named) &&
+			  named->record.copies == named->record.replicas);
+}
+
+void rbx_sim_named_left(struct rbx_sim_client *client)
+{
+	const struct rbx_volume *volume = client->volume;
+
+	client->left_all_copies = volume && rbx_sim_named_is_said(volume);
+	if (volume)
+		client->left_out_count = out_count(volume);
+}
