@@ -253,6 +253,26 @@ static bool judge(struct rbx_keeper *keeper)
 	return any_waits;
 }
 
+/* Whether a server is silent that is to come back, or to be put out. */
+static bool any_is_silent(const struct rbx_keeper *keeper)
+{
+	uint32_t i;
+
+	for (i = 0; i < RBX_MEMBERS_MAX; i++)
+		if (rbx_server_set_has(&keeper->members, i) &&
+		    !rbx_peer_is_up(peer_at(keeper, i)) &&
+		    !rbx_held_has_failed(&flow_of(keeper)->held, i))
+			return true;
+	return false;
+}
+
+/* Whether first writes have too few replicas, and wait for a silent server. If the record said so
+ * few while that one is IN, nobody could open the volume without it. */
+static bool short_waits(const struct rbx_keeper *keeper)
+{
+	return rbx_upkeep_short_of_copies(&keeper->control->upkeep) && any_is_silent(keeper);
+}
+
 /* How many replicas each slab has at least that was written: what is to be said of it. Servers that
  * are being judged still count. */
 static uint32_t copies_now(const struct rbx_keeper *keeper)
@@ -262,7 +282,7 @@ static uint32_t copies_now(const struct rbx_keeper *keeper)
 	uint32_t fewer = rbx_upkeep_short_of_copies(upkeep);
 
 	if (fewer)
-		return RBX_MIN(copies, fewer);
+		return short_waits(keeper) ? copies : RBX_MIN(copies, fewer);
 	return rbx_upkeep_is_whole(upkeep) ? keeper->named->record.replicas : copies;
 }
 
@@ -292,7 +312,7 @@ static bool next_begin(struct rbx_keeper *keeper)
 		copies_tell(keeper);
 	if (!keeper->is_proposing && !any_waits)
 		rbx_keeper_newcomer_begin(keeper);
-	return any_waits;
+	return any_waits || short_waits(keeper);
 }
 
 /* Its answer counts for what is proposed. */

@@ -20,8 +20,9 @@
  * The record also says how many complete replicas each slab has at least that was ever written. So
  * the next client knows how many servers it can do without: with fewer missing than that, what no
  * other server names was never written. The number falls with each server that is put OUT, and if
- * a first write gets fewer replicas. It rises when all slabs are whole. A first write needs so
- * many as the record says, and before a change the higher of both numbers counts.
+ * a first write gets fewer replicas while no server is silent. It rises when all slabs are whole. A
+ * first write needs so many as the record says, and before a change the higher of both numbers
+ * counts.
  *
  * Servers that come (keeper_newcomer.c) become members one at a time, if nobody is to be put out:
  *

@@ -215,6 +215,10 @@ static void record_allows_fewer_copies(void **state)
 	borrowing->slab = rbx_slab_at(&w->control.flow.map->shape, 1);
 	borrowing->is_short = true;
 	w->control.upkeep.borrowings_count = 1;
+	servers[2].is_silent = true; /* without it nobody could open the volume then */
+	assert_int_equal(turn(w), w->now_ns + AGAIN_NS);
+	assert_int_equal(servers[1].asks_count, 0);
+	servers[2].is_silent = false;
 	(void)turn(w);
 	assert_int_equal(servers[1].asked.record.copies, 1);
 	assert_int_equal(w->control.upkeep.copies_least, 2);

@@ -4,9 +4,11 @@
  * to a named volume, and started again: the next open finds all that was acknowledged.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/port.h"
@@ -257,6 +259,78 @@ static void what_sessions_had_is_gone_after_a_kill(void **state)
 	tenant_close(&tenant);
 }
 
+/* ---- A program that is killed while a slab is lent -------------------------------------------*/
+
+/* A program of its own: it reads the addresses of the servers, opens the volume, says so, and waits
+ * for a word. Then it writes. */
+static pid_t writer_start(int ends[2])
+{
+	int to[2], from[2];
+	uint32_t words[WORDS] = { 0 };
+	struct rbx_volume *volume;
+	pid_t pid;
+
+	assert_int_equal(pipe(to) | pipe(from), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	ends[0] = from[0];
+	ends[1] = to[1];
+	if (pid)
+		return pid;
+	if (read(to[0], pool, sizeof(pool)) != sizeof(pool))
+		_exit(1);
+	volume = volume_open(tenant_context(""));
+	if (write(from[1], "o", 1) != 1 || read(to[0], pool, 1) != 1)
+		_exit(1);
+	(void)rbx_write(volume, words, PAGE, 0);
+	_exit(1);
+}
+
+/* One of two servers had lent, and labelled the slab, when the program was killed; the other one is
+ * full now. So what is written there from now on has one copy, and the record says so. */
+static void slab_that_one_server_has_is_one_copy(void **state)
+{
+	struct rbx_volume_info info = { .name = "" };
+	struct rbx_server_stats stats;
+	struct rbx_volume *other, *volume;
+	struct rbx_context *ctx;
+	struct rbx_server *alone;
+	int ends[2];
+	char byte;
+	pid_t pid;
+
+	(void)state;
+	pid = writer_start(ends);
+	alone = tenant_server();
+	snprintf(pool, sizeof(pool), "%s,%s", rbx_server_address(alone), servers[1].address);
+	volume_make(2);
+	assert_int_equal(write(ends[1], pool, sizeof(pool)), sizeof(pool));
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	server_process_signal(&servers[1], SIGSTOP);
+	assert_int_equal(write(ends[1], "w", 1), 1);
+	do {
+		usleep(1000);
+		rbx_server_stats_get(alone, &stats);
+	} while (!stats.slabs_lent);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	server_process_kill(&servers[1]);
+	server_start(1);
+
+	ctx = tenant_context("");
+	assert_int_equal(rbx_volume_open(ctx, &other, servers[1].address,
+					 (uint64_t)TENANT_SLABS * TENANT_SLAB_BYTES, NULL),
+			 0);
+	volume = volume_open(ctx);
+	assert_int_equal(rbx_volume_list(ctx, pool, &info, 1), 1);
+	assert_int_equal(info.copies, 1);
+	assert_int_equal(rbx_volume_close(volume) | rbx_volume_close(other), 0);
+	rbx_close(ctx);
+	rbx_server_stop(alone);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, all_start, all_stop)
 
 int main(void)
@@ -267,6 +341,7 @@ int main(void)
 		TEST(replicas_are_there_after_all_are_killed),
 		TEST(closed_volume_does_not_notice),
 		TEST(what_sessions_had_is_gone_after_a_kill),
+		TEST(slab_that_one_server_has_is_one_copy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
