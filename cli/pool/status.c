@@ -134,9 +134,10 @@ static void volume_print(const struct rbx_volume_info *info, int width)
 {
 	char size[32];
 
-	printf("%-*s  %10s  %6" PRIu32 "  %3" PRIu32 " of %-3" PRIu32 "  %-4s  %s\n", width,
-	       info->name, cli_size_print(info->volume_bytes, size, sizeof(size)), info->replicas,
-	       info->servers_there, info->servers, info->is_open ? "yes" : "no", info->writer);
+	printf("%-*s  %10s  %2" PRIu32 " of %-2" PRIu32 "  %3" PRIu32 " of %-3" PRIu32 "  %-4s  %s\n",
+	       width, info->name, cli_size_print(info->volume_bytes, size, sizeof(size)),
+	       info->copies, info->replicas, info->servers_there, info->servers,
+	       info->is_open ? "yes" : "no", info->writer);
 }
 
 /* A volume of which no record was accepted has no servers yet. */
@@ -151,7 +152,7 @@ static void volumes_print(const struct pool_volumes *volumes)
 		return;
 	for (i = 0; i < volumes->count; i++)
 		width = wider(width, strlen(volumes->infos[i].name));
-	printf("\n%-*s  %10s  %6s  %-10s  %-4s  %s\n", width, "VOLUME", "SIZE", "COPIES", "SERVERS",
+	printf("\n%-*s  %10s  %-8s  %-10s  %-4s  %s\n", width, "VOLUME", "SIZE", "COPIES", "SERVERS",
 	       "OPEN", "WRITER");
 	for (i = 0; i < volumes->count; i++)
 		volume_print(&volumes->infos[i], width);

@@ -48,6 +48,7 @@ static int volume_join(struct pool_volumes *volumes, const struct rbx_volume_inf
 {
 	struct rbx_volume_info *known = volume_find(volumes, info->volume_id);
 	uint32_t there = info->servers_there;
+	uint32_t copies = info->copies;
 	void *more;
 
 	if (!known) {
@@ -59,9 +60,12 @@ static int volume_join(struct pool_volumes *volumes, const struct rbx_volume_inf
 		return 0;
 	}
 	there += known->servers_there;
+	if (known->copies < copies)
+		copies = known->copies; /* one of the parts may have an older record */
 	if (info->is_open)
 		*known = *info;
 	known->servers_there = there;
+	known->copies = copies;
 	return 0;
 }
 

@@ -71,6 +71,8 @@ done
 until [ "$(shown copies "$(others 3)")" = 2 ]; do
 	kill -0 $writer || { cat bench.out; fault "the bench has ended"; }
 done
+expect_success pool status "$(others 3)"
+grep -qE '^db +16 MiB +2 of 2 ' out || { show; fault "pool status does not tell the copies"; }
 kill -KILL $writer "${server_pids[2]}"
 wait $writer
 start_ns=$(date +%s%N)
