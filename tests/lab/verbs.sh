@@ -13,6 +13,7 @@
 . "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../cli/rdmabox.sh" "${BUILD:-/build}"
 
 device_address=10.9.0.1
+limit_s=300 # a busy host makes the emulated machine slower still
 
 # start_verbs_server OPTION... - sets address and pid
 start_verbs_server()
