@@ -13,6 +13,7 @@
  *   until everything that this job has submitted has ended.
  * - A trim is refused unless the volume is on_demand. Then whole slabs go back to their
  *   servers, and parts of slabs stay as they are.
+ * - A named volume is as long as it is: setup() asks the servers (named.c).
  *
  * The layout of what fio and an engine share depends on the version of fio's headers.
  * FIO_IOOPS_VERSION, which fio checks, does not change with all of it. So the engine
@@ -25,6 +26,7 @@
 #include <fio.h>
 
 #include "job_options.h"
+#include "named.h"
 #include "requests.h"
 #include "share.h"
 
@@ -64,16 +66,9 @@ static bool end_of_job(const struct thread_data *td, uint64_t *end)
 	       !__builtin_add_overflow(*end, PAGE_BYTES - 1, &rounded);
 }
 
-/* Finds the size of the volume. Returns 0 or -EINVAL. */
-static int find_bytes(const struct thread_data *td, uint64_t *bytes)
+/* Of a new volume. Returns 0 or -EINVAL. */
+static int choose_bytes(const struct job_options *options, uint64_t end, uint64_t *bytes)
 {
-	const struct job_options *options = td->eo;
-	uint64_t end;
-
-	if (!end_of_job(td, &end)) {
-		log_err("rdmabox: offset, offset_increment and size add up to more than there can be\n");
-		return -EINVAL;
-	}
 	*bytes = options->volume_bytes;
 	if (!*bytes)
 		*bytes = (end + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
@@ -87,6 +82,57 @@ static int find_bytes(const struct thread_data *td, uint64_t *bytes)
 		return -EINVAL;
 	}
 	return 0;
+}
+
+/* Of a volume that there is. Returns 0 or -errno. */
+static int ask_bytes(const struct job_options *options, const struct rbx_options *library,
+		     uint64_t end, uint64_t *bytes)
+{
+	int err = named_bytes_ask(library, options->servers, options->volume_name, bytes);
+
+	if (!err && end > *bytes) {
+		log_err("rdmabox: the job ends at %llu, beyond the %llu bytes of volume %s; a smaller size= or offset=, or a volume that grows (rdmabox volume grow), would do\n",
+			(unsigned long long)end, (unsigned long long)*bytes, options->volume_name);
+		return -EINVAL;
+	}
+	return err;
+}
+
+/* Finds the size of the volume. Returns 0 or -errno. */
+static int find_bytes(const struct thread_data *td, const struct rbx_options *library,
+		      uint64_t *bytes)
+{
+	const struct job_options *options = td->eo;
+	uint64_t end;
+
+	if (!end_of_job(td, &end)) {
+		log_err("rdmabox: offset, offset_increment and size add up to more than there can be\n");
+		return -EINVAL;
+	}
+	return job_options_is_named(options) ? ask_bytes(options, library, end, bytes) :
+					       choose_bytes(options, end, bytes);
+}
+
+/* A named volume is opened as it was made, and by one program at a time. */
+static int check_name(const struct thread_data *td)
+{
+	const struct job_options *options = td->eo;
+	const char *error = NULL;
+
+	if (!job_options_is_named(options) && options->take_over)
+		error = "take_over=1 needs volume_name=NAME";
+	else if (!job_options_is_named(options))
+		return 0;
+	else if (options->volume_bytes)
+		error = "volume_name and volume exclude each other: a named volume is as long as it was made";
+	else if (options->replicas != 1 || options->checksums || options->on_demand)
+		error = "volume_name goes with neither replicas nor checksums nor on_demand: a named volume has what it was made with";
+	else if (td->o.numjobs > 1 && !td->o.use_thread)
+		error = "volume_name with numjobs: one process at a time has a named volume open; thread=1 makes the jobs threads of one";
+	if (!error)
+		return 0;
+	log_err("rdmabox: %s\n", error);
+	return -EINVAL;
 }
 
 /* Checks trims, and the options that checksums need. */
@@ -130,7 +176,7 @@ static int check_job(struct thread_data *td, const struct rbx_options *options)
 			(unsigned long long)td_max_bs(td), (unsigned long long)longest);
 		return -EINVAL;
 	}
-	return check_load(td);
+	return check_name(td) ? -EINVAL : check_load(td);
 }
 
 static int join(struct thread_data *td, struct job *job)
@@ -160,7 +206,7 @@ static struct job *make_job(struct thread_data *td)
 	if (!err)
 		err = check_job(td, &job->options);
 	if (!err)
-		err = find_bytes(td, &job->bytes);
+		err = find_bytes(td, &job->options, &job->bytes);
 	if (!err)
 		err = join(td, job);
 	if (!err)

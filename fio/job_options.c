@@ -39,6 +39,9 @@ struct fio_option job_option_table[] = {
 		.help = "Bytes to borrow; as much as the job needs unless given",
 		ENGINE,
 	},
+	TEXT(volume_name, NULL, "Name of the volume",
+	     "A named volume that there is, in place of a new one"),
+	YES_OR_NO(take_over, "Take over", "Take it from the program that has it open"),
 	{
 		.name = "replicas",
 		.lname = "Copies of the data",
@@ -114,6 +117,11 @@ static int set_text(struct rbx_options *options, const char *name, const char *v
 	return err;
 }
 
+bool job_options_is_named(const struct job_options *job)
+{
+	return job->volume_name && *job->volume_name;
+}
+
 bool job_options_register_buffers(const struct job_options *job)
 {
 	return !job->buffers || !strcmp(job->buffers, "region");
@@ -163,4 +171,6 @@ void job_options_volume(const struct job_options *job,
 	options->replicas = job->replicas;
 	options->checksums = job->checksums;
 	options->on_demand = job->on_demand;
+	options->name = job_options_is_named(job) ? job->volume_name : NULL;
+	options->take_over = job->take_over;
 }

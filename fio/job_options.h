@@ -18,6 +18,8 @@ struct job_options {
 	void *pad; /* fio takes offset 0 for "no field" */
 	char *servers;
 	unsigned long long volume_bytes; /* 0: as much as the job needs */
+	char *volume_name; /* a named volume in place of a new one; NULL: none */
+	unsigned int take_over;
 	unsigned int replicas;
 	unsigned int checksums;
 	unsigned int on_demand;
@@ -43,6 +45,9 @@ struct job_options {
 /* The table for fio. */
 extern struct fio_option job_option_table[];
 
+/* Whether the job has a named volume. */
+bool job_options_is_named(const struct job_options *job);
+
 /* Whether the job's buffers are registered before it starts. */
 bool job_options_register_buffers(const struct job_options *job);
 
@@ -54,7 +59,7 @@ bool job_options_register_buffers(const struct job_options *job);
 int job_options_library(const struct job_options *job,
 			struct rbx_options *options);
 
-/** job_options_volume() - the same for its volume. */
+/** job_options_volume() - the same for its volume, whose name is fio's text. */
 void job_options_volume(const struct job_options *job,
 			struct rbx_volume_options *options);
 

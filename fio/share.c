@@ -12,6 +12,9 @@
  * begins (stonewall), and the next one finds what the first one wrote. The first job that
  * needs it opens it, and the last one that leaves closes it.
  *
+ * A named volume is there when the last job has left it, for other programs too. Only one
+ * process at a time has it open.
+ *
  * A process may be forked while threads have this file's lock. The job of the child has
  * its own volume and takes no lock.
  */
@@ -36,13 +39,27 @@ struct share {
 static pthread_mutex_t shares_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct share *shares;
 
+static bool is_same_name(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
 static bool is_same(const struct share_wish *a, const struct share_wish *b)
 {
 	return !strcmp(a->servers, b->servers) &&
 	       !memcmp(&a->options, &b->options, sizeof(a->options)) &&
 	       a->volume.replicas == b->volume.replicas &&
 	       a->volume.checksums == b->volume.checksums &&
-	       a->volume.on_demand == b->volume.on_demand;
+	       a->volume.on_demand == b->volume.on_demand &&
+	       a->volume.take_over == b->volume.take_over &&
+	       is_same_name(a->volume.name, b->volume.name);
+}
+
+static void share_free(struct share *share)
+{
+	free((char *)share->wish.volume.name);
+	free((char *)share->wish.servers);
+	free(share);
 }
 
 static struct share *share_create(const struct share_wish *wish)
@@ -53,8 +70,10 @@ static struct share *share_create(const struct share_wish *wish)
 		return NULL;
 	share->wish = *wish;
 	share->wish.servers = strdup(wish->servers);
-	if (!share->wish.servers) {
-		free(share);
+	if (wish->volume.name)
+		share->wish.volume.name = strdup(wish->volume.name);
+	if (!share->wish.servers || (wish->volume.name && !share->wish.volume.name)) {
+		share_free(share);
 		return NULL;
 	}
 	share->jobs = 1;
@@ -102,8 +121,19 @@ static void tell_event(struct rbx_volume *volume, const struct rbx_event *event,
 		*event->server ? " " : "", event->server, event->reason);
 }
 
+/* The library says who has a named volume open, if somebody has. */
+static void tell_failure(const struct share *share, int err)
+{
+	bool is_held = err == -EBUSY && share->wish.volume.name && !share->wish.volume.take_over;
+
+	log_err("rdmabox: %s%s\n", rbx_last_error(),
+		is_held ? ": take_over=1 does that. Jobs of one fio share it with thread=1 and the same options" :
+			  "");
+}
+
 static int open_volume(struct share *share)
 {
+	bool is_named = share->wish.volume.name;
 	int err;
 
 	share->wish.volume.event = tell_event;
@@ -114,9 +144,9 @@ static int open_volume(struct share *share)
 		return err;
 	}
 	err = rbx_volume_open(share->ctx, &share->volume, share->wish.servers,
-			      share->wish.bytes, &share->wish.volume);
+			      is_named ? 0 : share->wish.bytes, &share->wish.volume);
 	if (err) {
-		log_err("rdmabox: %s\n", rbx_last_error());
+		tell_failure(share, err);
 		rbx_close(share->ctx);
 		share->ctx = NULL;
 	}
@@ -171,8 +201,7 @@ static void share_end(struct share *share)
 		rbx_volume_close(share->volume);
 		rbx_close(share->ctx);
 	}
-	free((char *)share->wish.servers);
-	free(share);
+	share_free(share);
 }
 
 static void leave_threads(struct share *share)

@@ -14,10 +14,10 @@ struct share;
 
 /* The volume that a job needs. */
 struct share_wish {
-	const char *servers;
+	const char *servers; /* this and the name of the volume: borrowed by share_join() */
 	struct rbx_options options;
 	struct rbx_volume_options volume;
-	uint64_t bytes;
+	uint64_t bytes; /* of a named volume: that it has */
 	bool tell_counters; /* when it is closed */
 	bool is_thread; /* of a process with others: may share */
 };

@@ -12,7 +12,8 @@
  * - Requests of all connections run in parallel. A thread of nbdkit waits for each.
  * - A write that has completed is on all live replicas, and all connections see it. So a
  *   flush has nothing to do, each write is FUA anyway, and several connections may be
- *   used at once. Nothing is on a disk: the volume ends with nbdkit.
+ *   used at once. Nothing is on a disk. The volume ends with nbdkit, unless it has a name: then
+ *   it stays on its servers.
  * - Zeros are written, or on an on_demand volume made by giving slabs back (zeros.c). A
  *   trim gives whole slabs back on an on_demand volume; on others there is no trim.
  */

@@ -7,7 +7,11 @@
  * of its memory at once, the servers are asked for how much is free. That much is needed,
  * but may not be enough: slabs are whole, and each replica of a slab is on another
  * server.
+ *
+ * A named volume is opened as it will be, and closed again. So the user sees it if there is none,
+ * or if another program has it open.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,9 +96,15 @@ static int try_volume(struct rbx_context *ctx)
 {
 	struct rbx_volume_options options = settings.volume;
 	struct rbx_volume *volume;
+	int err;
 
-	options.on_demand = 1;
-	if (rbx_volume_open(ctx, &volume, settings.servers, settings.size_bytes, &options))
+	options.on_demand = !settings.name;
+	err = rbx_volume_open(ctx, &volume, settings.servers, settings.size_bytes, &options);
+	if (err == -EBUSY && settings.name && !options.take_over) {
+		nbdkit_error("%s: take-over=true does that", rbx_last_error());
+		return -1;
+	}
+	if (err)
 		return fail();
 	rbx_volume_close(volume);
 	return 0;
@@ -108,7 +118,7 @@ int probe_servers(void)
 	if (rbx_open(&ctx, &settings.options))
 		return fail();
 	err = try_volume(ctx);
-	if (!err && !settings.volume.on_demand)
+	if (!err && !settings.name && !settings.volume.on_demand)
 		err = try_memory(ctx);
 	rbx_close(ctx);
 	return err;

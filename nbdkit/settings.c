@@ -27,7 +27,9 @@ struct settings settings;
 const char settings_help[] =
 	"servers=<HOST:PORT,HOST:PORT>  (required) Memory servers, or a pool:\n"
 	"                               file:PATH, etcd://HOST:PORT/NAME.\n"
-	"size=<SIZE>                    (required) Bytes of the volume.\n"
+	"size=<SIZE>                    (required without name=) Bytes of the volume.\n"
+	"name=<NAME>                    A named volume that there is, in place of a new one.\n"
+	"take-over=true                 Take it from the program that has it open.\n"
 	"replicas=<N>                   Copies of the data, 1 to 3.\n"
 	"secret-file=<FILE>             The secret shared with the servers.\n"
 	"credential=<NAME>              The name of the secret, if each client has its own.\n"
@@ -82,11 +84,11 @@ static int set_text(const char *name, const char *value)
 	return -1;
 }
 
-static int set_servers(const char *value)
+static int set_copy(char **field, const char *value)
 {
-	free(settings.servers);
-	settings.servers = strdup(value);
-	if (settings.servers)
+	free(*field);
+	*field = strdup(value);
+	if (*field)
 		return 0;
 	nbdkit_error("strdup: %m");
 	return -1;
@@ -163,7 +165,9 @@ int settings_set(const char *key, const char *value)
 
 	take_name(name, key);
 	if (!strcmp(name, "servers"))
-		return set_servers(value);
+		return set_copy(&settings.servers, value);
+	if (!strcmp(name, "name"))
+		return set_copy(&settings.name, value);
 	if (!strcmp(name, "size"))
 		return set_size(value);
 	if (!strcmp(name, "replicas"))
@@ -174,6 +178,8 @@ int settings_set(const char *key, const char *value)
 		return set_pollers(value);
 	if (!strcmp(name, "insecure"))
 		return set_bool(value, &settings.options.insecure);
+	if (!strcmp(name, "take_over"))
+		return set_bool(value, &settings.volume.take_over);
 	if (!strcmp(name, "on_demand"))
 		return set_bool(value, &settings.volume.on_demand);
 	if (!strcmp(name, "checksums"))
@@ -185,16 +191,36 @@ int settings_set(const char *key, const char *value)
 	return -1;
 }
 
+/* A named volume is opened as it was made. */
+static int check_name(void)
+{
+	const struct rbx_volume_options *volume = &settings.volume;
+
+	if (!settings.name) {
+		if (volume->take_over)
+			nbdkit_error("take-over=true needs name=");
+		else if (!settings.size_bytes)
+			nbdkit_error("how much to borrow? Give size=, or name= of a volume that there is");
+		return volume->take_over || !settings.size_bytes ? -1 : 0;
+	}
+	settings.volume.name = settings.name;
+	if (settings.size_bytes)
+		nbdkit_error("name and size exclude each other: a named volume is as long as it was made; leave out size=");
+	else if (volume->replicas != 1 || volume->checksums || volume->on_demand)
+		nbdkit_error("name goes with neither replicas nor checksums nor on-demand: a named volume has what it was made with");
+	else
+		return 0;
+	return -1;
+}
+
 int settings_check(void)
 {
 	if (!settings.servers || !*settings.servers) {
 		nbdkit_error("no memory servers; give servers=HOST:PORT,HOST:PORT");
 		return -1;
 	}
-	if (!settings.size_bytes) {
-		nbdkit_error("how much to borrow? Give size=");
+	if (check_name())
 		return -1;
-	}
 	if (settings.options.insecure && *settings.options.secret_file) {
 		nbdkit_error("secret-file and insecure exclude each other; give one of them");
 		return -1;
@@ -205,5 +231,7 @@ int settings_check(void)
 void settings_free(void)
 {
 	free(settings.servers);
+	free(settings.name);
 	settings.servers = NULL;
+	settings.name = NULL;
 }

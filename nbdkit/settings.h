@@ -11,7 +11,8 @@
 
 struct settings {
 	char *servers;
-	uint64_t size_bytes;
+	uint64_t size_bytes; /* 0: that of the named volume */
+	char *name; /* of a volume that there is; NULL: a new one */
 	struct rbx_options options;
 	struct rbx_volume_options volume;
 };

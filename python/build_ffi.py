@@ -53,6 +53,8 @@ struct rbx_volume_options {
     void (*event)(struct rbx_volume *, const struct rbx_event *, void *);
     void *user;
     uint32_t on_demand;
+    const char *name;
+    uint32_t take_over;
     char spread[64];
     ...;
 };
@@ -74,6 +76,30 @@ int rbx_read(struct rbx_volume *volume, void *buf, size_t length, uint64_t offse
 int rbx_write(struct rbx_volume *volume, const void *buf, size_t length, uint64_t offset);
 int rbx_readv(struct rbx_volume *volume, const struct iovec *iov, int count, uint64_t offset);
 int rbx_writev(struct rbx_volume *volume, const struct iovec *iov, int count, uint64_t offset);
+
+struct rbx_volume_create_options {
+    size_t size_bytes;
+    uint64_t keep_s;
+    uint32_t replicas;
+    ...;
+};
+struct rbx_volume_info {
+    size_t size_bytes;
+    char name[...], writer[...], owner[...];
+    uint64_t volume_bytes, slab_bytes, keep_s, volume_id;
+    uint32_t is_open, servers, servers_there, replicas, servers_out, copies;
+    ...;
+};
+void rbx_volume_create_options_defaults(struct rbx_volume_create_options *options);
+int rbx_volume_create(struct rbx_context *ctx, const char *servers, const char *name,
+                      uint64_t size, const struct rbx_volume_create_options *options);
+int rbx_volume_grow(struct rbx_context *ctx, const char *servers, const char *name,
+                    uint64_t size);
+int rbx_volume_rename(struct rbx_context *ctx, const char *servers, const char *name,
+                      const char *new_name);
+int rbx_volume_remove(struct rbx_context *ctx, const char *servers, const char *name, int force);
+int rbx_volume_list(struct rbx_context *ctx, const char *servers, struct rbx_volume_info *infos,
+                    uint32_t max);
 
 int rbx_region_register(struct rbx_context *ctx, void *addr, size_t length,
                         struct rbx_region **region);

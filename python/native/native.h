@@ -25,6 +25,7 @@
 
 #include <rdmabox/rdmabox.h>
 #include <rdmabox/server.h>
+#include <rdmabox/volumes.h>
 
 /* ---- Queues ------------------------------------------------------------------*/
 

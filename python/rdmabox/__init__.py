@@ -13,6 +13,7 @@ from ._errors import Error
 from ._futures import Future
 from ._headers import VERSION as __version__
 from ._headers import ServerStats, Stats
+from ._named import VolumeInfo
 from ._plugs import Plug
 from ._region import Region, RegionPart
 from ._server import Server
@@ -21,6 +22,6 @@ from ._volume import Event, EventKind, Request, Volume, VolumeStatus
 
 __all__ = [
     "Buffer", "Context", "Error", "Event", "EventKind", "Future", "Plug", "Region", "RegionPart",
-    "Request", "Server", "ServerStats", "Stats", "Volume", "VolumeStatus", "__version__",
-    "parse_size",
+    "Request", "Server", "ServerStats", "Stats", "Volume", "VolumeInfo", "VolumeStatus",
+    "__version__", "parse_size",
 ]

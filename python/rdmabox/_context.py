@@ -2,9 +2,9 @@
 """Contexts: a device and the way it is used."""
 
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Sequence, Set, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Set, Union
 
-from . import _plugs, _process
+from . import _named, _plugs, _process
 from ._buffers import Buffer
 from ._docs import wraps
 from ._errors import check, native_text, text
@@ -12,6 +12,7 @@ from ._futures import FutureSink
 from ._handles import Handle
 from ._headers import ServerStats, Stats
 from ._loops import LoopSinks
+from ._named import Servers, VolumeInfo
 from ._native import ffi, lib
 from ._plugs import Held, Plug
 from ._region import Region
@@ -101,15 +102,49 @@ class Context:
         _plugs.flush()
         self._handle.close()
 
-    def volume(self, servers: Union[str, Sequence[str]], size: Size, *, replicas: int = 1,
-               checksums: bool = False, on_demand: bool = False, spread: str = "rack",
+    def volume(self, servers: Servers, size: Size = 0, *, name: Optional[str] = None,
+               take_over: bool = False, replicas: int = 1, checksums: bool = False,
+               on_demand: bool = False, spread: str = "rack",
                on_event: "Optional[Callable[[Event], object]]" = None) -> "Volume":
         """Opens a Volume; see there."""
         from ._volume import Volume
 
-        volume: Volume = Volume(self, servers, size, replicas=replicas, checksums=checksums,
-                                on_demand=on_demand, spread=spread, on_event=on_event)
+        volume: Volume = Volume(self, servers, size, name=name, take_over=take_over,
+                                replicas=replicas, checksums=checksums, on_demand=on_demand,
+                                spread=spread, on_event=on_event)
         return volume
+
+    def create_volume(self, servers: Servers, name: str, size: Size, *, replicas: int = 1,
+                      keep_s: Optional[int] = None) -> None:
+        """Makes a named volume, which volume(servers, name=...) opens.
+
+        Its servers keep it for `keep_s` seconds when no program has it open, or for ever.
+        """
+        with self._handle as pointer:
+            _named.create(pointer, servers, name, size, replicas, keep_s)
+
+    def volumes(self, servers: Servers) -> List[VolumeInfo]:
+        """The named volumes of these servers, in the order of their names."""
+        with self._handle as pointer:
+            return _named.find(pointer, servers)
+
+    def grow_volume(self, servers: Servers, name: str, size: Size) -> None:
+        """Makes a named volume larger that no program has open."""
+        with self._handle as pointer:
+            _named.grow(pointer, servers, name, size)
+
+    def rename_volume(self, servers: Servers, name: str, new_name: str) -> None:
+        """Gives a named volume another name; no program may have it open."""
+        with self._handle as pointer:
+            _named.rename(pointer, servers, name, new_name)
+
+    def remove_volume(self, servers: Servers, name: str, *, force: bool = False) -> None:
+        """Removes a named volume, and gives its memory back.
+
+        With `force` also if a program has it open, which is shut out then.
+        """
+        with self._handle as pointer:
+            _named.remove(pointer, servers, name, force)
 
     @wraps("rbx_region_register")
     def region(self, buffer: Buffer) -> Region:

@@ -16,6 +16,7 @@ from ._docs import wraps
 from ._errors import check, native_text, owned, text
 from ._futures import Future
 from ._handles import Handle
+from ._named import Servers, native_servers
 from ._native import ffi, lib
 from ._notices import Notices
 from ._operations import Operation, flags_of, run
@@ -93,12 +94,14 @@ class Volume:
     """
 
     @wraps("rbx_volume_options_defaults", "rbx_volume_open")
-    def __init__(self, context: Context, servers: Union[str, Sequence[str]], size: Size, *,
-                 replicas: int = 1, checksums: bool = False, on_demand: bool = False,
-                 spread: str = "rack",
+    def __init__(self, context: Context, servers: Servers, size: Size = 0, *,
+                 name: Optional[str] = None, take_over: bool = False, replicas: int = 1,
+                 checksums: bool = False, on_demand: bool = False, spread: str = "rack",
                  on_event: Optional[Callable[[Event], object]] = None) -> None:
         """Borrows memory of servers: "host:port,host:port", or a list of them.
 
+        With a `name` it opens the named volume of that name, which is as long as it was
+        made: no size is given then. `take_over` takes it from the program that has it open.
         The replicas of a slab are on servers whose label `spread` differs, as long as
         there is a choice.
         `on_event` is called with each Event, on a thread of Python that belongs to
@@ -117,8 +120,12 @@ class Volume:
         if len(label) >= len(options.spread):
             raise ValueError("spread %r: at most %d bytes" % (spread, len(options.spread) - 1))
         options.spread = label
-        addresses = native_text(servers if isinstance(servers, str) else ",".join(servers),
-                                "a list of servers")
+        options.take_over = take_over
+        native_name = ffi.NULL
+        if name is not None:
+            native_name = ffi.new("char[]", native_text(name, "the name of a volume"))
+        options.name = native_name
+        addresses = native_servers(servers)
         with context._handle as ctx:
             notices = None
             if on_event is not None:
@@ -142,7 +149,7 @@ class Volume:
 
     @wraps("rbx_volume_close")
     def close(self) -> None:
-        """Waits for what is outstanding and gives all memory back.
+        """Waits for what is outstanding and gives all memory back, unless it has a name.
 
         Closed already: nothing is done. Futures get their results as ever.
         """

@@ -19,6 +19,7 @@ EXPECTED = {
     "hello.py": "hello, remote memory\n",
     "coroutines.py": "1000 pages written and read, \\d+ requests merged\n",
     "matrix.py": "sum of squares: (1000\\.0|999\\.9)\\d*\n",
+    "named.py": "opened 1 times\n",
     "failover.py": "the server .* is dead\nall of it is there\n",
 }
 

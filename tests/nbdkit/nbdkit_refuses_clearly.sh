@@ -73,7 +73,7 @@ good nbdinfo --size "$uri"
 
 # What --help and --dump-plugin tell.
 "${preload[@]}" nbdkit "$plugin" --help >"$scratch/out" || fault "--help: exit code $?"
-for name in servers size replicas secret-file insecure on-demand checksums; do
+for name in servers size name take-over replicas secret-file insecure on-demand checksums; do
 	grep -q "^$name=" "$scratch/out" || { show; fault "--help leaves out $name"; }
 	grep -q "^\.It Cm $name Ns =" "$here/../../man/nbdkit-rdmabox-plugin.1" ||
 		fault "the manual page leaves out $name"
