@@ -294,9 +294,16 @@ bool rbx_named_is_chosen(const struct rbx_named *named)
 
 /* ---- The slabs ---------------------------------------------------------------------- */
 
+/* What is kept of the slabs that a server has. */
+struct kept {
+	uint64_t labels_count; /* those with higher labels are given up */
+	struct rbx_upkeep *upkeep; /* takes them; NULL: they stay where they are */
+	uint32_t server;
+};
+
 /* A slab that was not complete has nothing that anybody could miss. */
 static int found(const struct rbx_named *named, struct rbx_session *session,
-		 struct rbx_upkeep *upkeep, uint32_t server, const struct rbx_wire_label *label)
+		 const struct kept *kept, const struct rbx_wire_label *label)
 {
 	const struct rbx_loan loan = {
 		.slab_id = label->slab_id,
@@ -306,11 +313,13 @@ static int found(const struct rbx_named *named, struct rbx_session *session,
 	};
 	int err;
 
-	if (!label->is_complete || !upkeep)
+	if (!label->is_complete || label->label > kept->labels_count)
 		return rbx_session_unmap(session, &loan);
-	err = rbx_upkeep_adopt(upkeep, server, label->label, &loan);
+	if (!kept->upkeep)
+		return 0;
+	err = rbx_upkeep_adopt(kept->upkeep, kept->server, label->label, &loan);
 	if (!err) {
-		rbx_upkeep_found_intent(upkeep, label->label, label->intent);
+		rbx_upkeep_found_intent(kept->upkeep, label->label, label->intent);
 		return 0;
 	}
 	return rbx_error(-EPROTO, "volume %s: %s has slab %llu of it, %s", named->record.name,
@@ -318,9 +327,9 @@ static int found(const struct rbx_named *named, struct rbx_session *session,
 			 err == -EEXIST ? "which is there too often" : "which cannot be");
 }
 
-/* All that a server has. upkeep: takes it; NULL: it is given up. */
+/* All that a server has. */
 static int each_label(const struct rbx_named *named, struct rbx_session *session,
-		      struct rbx_upkeep *upkeep, uint32_t server)
+		      const struct kept *kept)
 {
 	uint32_t i, told_count = 0;
 	uint64_t cursor = 0;
@@ -331,7 +340,7 @@ static int each_label(const struct rbx_named *named, struct rbx_session *session
 
 		err = rbx_session_talk(session, &m);
 		for (i = 0; !err && i < m.labels.count; i++)
-			err = found(named, session, upkeep, server, &m.labels.labels[i]);
+			err = found(named, session, kept, &m.labels.labels[i]);
 		told_count += m.labels.count;
 		/* Bounded: a server that does not come to an end is refused. */
 		if (!err && m.labels.next &&
@@ -343,13 +352,34 @@ static int each_label(const struct rbx_named *named, struct rbx_session *session
 	return err;
 }
 
+/* Of a volume that is not reserved, a slab beyond its end cannot be. */
+static uint64_t labels_count(const struct rbx_named *named)
+{
+	const struct rbx_wire_record *record = &named->record;
+
+	return record->flags & RBX_WIRE_RESERVED ?
+		       rbx_named_slabs(record->size_bytes, record->slab_bytes) :
+		       UINT64_MAX;
+}
+
 int rbx_named_find(const struct rbx_named *named, struct rbx_session *session,
 		   struct rbx_upkeep *upkeep, uint32_t server)
 {
-	return each_label(named, session, upkeep, server);
+	const struct kept kept = { labels_count(named), upkeep, server };
+
+	return each_label(named, session, &kept);
+}
+
+int rbx_named_trim(const struct rbx_named *named, struct rbx_session *session)
+{
+	const struct kept kept = { .labels_count = labels_count(named) };
+
+	return each_label(named, session, &kept);
 }
 
 int rbx_named_forget(const struct rbx_named *named, struct rbx_session *session)
 {
-	return each_label(named, session, NULL, 0);
+	const struct kept nothing = { 0 };
+
+	return each_label(named, session, &nothing);
 }

@@ -101,8 +101,17 @@ bool rbx_named_is_shut_out(const struct rbx_named *named);
 /* A server that was OUT is there again: what it has of the volume may be old, and it gives all of
  * that up. 0, or -errno that was reported. */
 int rbx_named_forget(const struct rbx_named *named, struct rbx_session *session);
-/* Takes the slabs that a server of the volume has. 0, or -errno that was reported. */
+/* Takes the slabs that a server of the volume has. What lies beyond the end of a reserved volume
+ * was left by a client that died while it grew, and is given up. 0, or -errno that was reported. */
 int rbx_named_find(const struct rbx_named *named, struct rbx_session *session,
 		   struct rbx_upkeep *upkeep, uint32_t server);
+/* Only gives up those that are beyond the end. The same. */
+int rbx_named_trim(const struct rbx_named *named, struct rbx_session *session);
+
+/* How many slabs a volume of this size has; a server may have said both numbers. */
+static inline uint64_t rbx_named_slabs(uint64_t size_bytes, uint64_t slab_bytes)
+{
+	return slab_bytes ? size_bytes / slab_bytes + (size_bytes % slab_bytes != 0) : 0;
+}
 
 #endif

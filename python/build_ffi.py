@@ -80,13 +80,13 @@ int rbx_writev(struct rbx_volume *volume, const struct iovec *iov, int count, ui
 struct rbx_volume_create_options {
     size_t size_bytes;
     uint64_t keep_s;
-    uint32_t replicas;
+    uint32_t replicas, reserve;
     ...;
 };
 struct rbx_volume_info {
     size_t size_bytes;
     char name[...], writer[...], owner[...];
-    uint64_t volume_bytes, slab_bytes, keep_s, volume_id;
+    uint64_t volume_bytes, slab_bytes, keep_s, volume_id, reserved_bytes;
     uint32_t is_open, servers, servers_there, replicas, servers_out, copies;
     ...;
 };

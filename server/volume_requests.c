@@ -102,14 +102,26 @@ static uint32_t open_judge(const struct rbx_server *s, const struct rbx_client *
 	return RBX_REASON_NONE;
 }
 
+/* The name is free if the client that was making a volume of that name was killed. */
+static void abandoned_end(struct rbx_server *s, const char name[RBX_WIRE_VOLUME_NAME_BYTES])
+{
+	struct rbx_kept_volume *kept = rbx_volume_find(s, name);
+
+	if (kept && rbx_volume_is_abandoned(kept))
+		rbx_client_leave(s, kept->writer);
+}
+
 static void volume_open(struct rbx_server *s, struct rbx_connection *c,
 			const struct rbx_wire_message *message)
 {
 	const struct rbx_wire_volume_open *open = &message->volume_open;
-	struct rbx_kept_volume *kept = find(s, open);
-	uint32_t reason = open_judge(s, c->client, kept, open);
 	struct rbx_wire_message answer;
+	struct rbx_kept_volume *kept;
+	uint32_t reason;
 
+	abandoned_end(s, open->name);
+	kept = find(s, open);
+	reason = open_judge(s, c->client, kept, open);
 	if (!reason && open->mode != RBX_WIRE_OPEN_LOOK)
 		reason = grant(s, c->client, open, &kept);
 	if (reason) {

@@ -32,6 +32,8 @@ uint32_t rbx_volume_make(struct rbx_server *s, const struct rbx_client *client,
 int rbx_volume_restore(struct rbx_server *s, uint32_t index,
 		       const struct rbx_state_volume *volume);
 void rbx_volumes_restored(struct rbx_server *s);
+/* Whether it is being made by a client that has lost its connection: then it can end. */
+bool rbx_volume_is_abandoned(const struct rbx_kept_volume *kept);
 /* Nobody is bound to it. Its slabs begin to end, and it is forgotten. */
 void rbx_volume_end(struct rbx_server *s, struct rbx_kept_volume *kept);
 /* The session becomes the volume's, and the one before ends. May release the lock for

@@ -312,6 +312,14 @@ void rbx_volume_client_left(struct rbx_server *s, struct rbx_client *client)
 		rbx_volume_end(s, kept);
 }
 
+/* Nobody goes on with it: without a record only the session that makes it has it. What it may have
+ * borrowed until the lease is over can be much (a volume that is reserved). */
+bool rbx_volume_is_abandoned(const struct rbx_kept_volume *kept)
+{
+	return rbx_volume_is_there(kept) && !kept->record.epoch && kept->writer &&
+	       !kept->writer->connection;
+}
+
 void rbx_volume_client_resumed(struct rbx_server *s, struct rbx_client *client,
 			       uint64_t last_epoch)
 {
@@ -334,7 +342,10 @@ void rbx_volumes_tick(struct rbx_server *s, uint64_t now_ns)
 	if (now_ns - v->checked_ns < CHECK_NS)
 		return;
 	v->checked_ns = now_ns;
-	for (i = 0; i < v->used; i++)
-		if (is_over(&v->kept[i], now_ns))
+	for (i = 0; i < v->used; i++) {
+		if (rbx_volume_is_abandoned(&v->kept[i]))
+			rbx_client_leave(s, v->kept[i].writer);
+		else if (is_over(&v->kept[i], now_ns))
 			rbx_volume_end(s, &v->kept[i]);
+	}
 }

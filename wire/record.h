@@ -26,6 +26,7 @@ enum rbx_wire_member_flags {
 enum rbx_wire_record_flags {
 	RBX_WIRE_CHECKSUMS = 1, /* each page has one, kept with its slab */
 	RBX_WIRE_EVEN = 2, /* the writer has closed it, and the replicas of each slab are equal */
+	RBX_WIRE_RESERVED = 4, /* the memory of each slab was borrowed before its first write */
 };
 
 struct rbx_wire_record {

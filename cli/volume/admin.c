@@ -36,8 +36,36 @@ static const struct cli_option create_options[] = {
 	{ "keep", "TIME|ever", "how long it stays while no program has it open",
 	  volume_set_keep, .field = &volume_wanted.keep_s, .words = "ever", .preset = "ever",
 	  .details = "A number with `s`, `m`, `h` or `d`: seconds, minutes, hours or days." },
+	{ "reserve", NULL, "borrow the memory of all slabs now, and keep it", cli_set_flag,
+	  .field = &volume_wanted.reserve,
+	  .details = "Then no write ends with ENOSPC. If the servers have not so much free, the volume "
+		     "is not made. `rdmabox volume grow` reserves what is new, too." },
 	VOLUME_REACH,
 };
+
+static void reserved(uint64_t done_bytes, uint64_t all_bytes, void *user)
+{
+	struct volume_progress *progress = user;
+
+	progress->total_bytes = all_bytes;
+	volume_progress_show(progress, done_bytes);
+}
+
+/* It may take a while: a server empties memory before it lends it. */
+static int create_reserved(struct rbx_context *ctx, struct rbx_volume_create_options *options)
+{
+	struct volume_progress progress;
+	int err;
+
+	volume_progress_begin(&progress, "reserve", 0);
+	options->reserve = 1;
+	options->progress = reserved;
+	options->user = &progress;
+	err = rbx_volume_create(ctx, volume_wanted.servers, volume_wanted.name,
+				volume_wanted.size_bytes, options);
+	volume_progress_end(&progress, progress.total_bytes, !err);
+	return err;
+}
 
 static int create_call(struct rbx_context *ctx)
 {
@@ -46,6 +74,8 @@ static int create_call(struct rbx_context *ctx)
 	rbx_volume_create_options_defaults(&options);
 	options.keep_s = volume_wanted.keep_s;
 	options.replicas = volume_wanted.replicas;
+	if (volume_wanted.reserve)
+		return create_reserved(ctx, &options);
 	return rbx_volume_create(ctx, volume_wanted.servers, volume_wanted.name,
 				 volume_wanted.size_bytes, &options);
 }
@@ -58,8 +88,9 @@ static int create(int argc, char **argv)
 const struct cli_command volume_create_command = {
 	.name = "volume create",
 	.purpose = "make a volume, which reads as zeros",
-	.notes = "It takes memory of its servers as it is written, a slab at a time. Each slab is on as\n"
-		 "many servers as there are replicas. SIZE takes the suffixes K, M, G and T (1024).",
+	.notes = "It takes memory of its servers as it is written, a slab at a time, or all at once with\n"
+		 "--reserve. Each slab is on as many servers as there are replicas. SIZE takes the suffixes\n"
+		 "K, M, G and T (1024).",
 	CLI_OPTIONS(create_options),
 	.run = create,
 	.prepare = volume_prepare,
@@ -89,8 +120,8 @@ static int grow(int argc, char **argv)
 const struct cli_command volume_grow_command = {
 	.name = "volume grow",
 	.purpose = "make a volume larger, which no program has open",
-	.notes = "What is new reads as zeros, and takes memory as it is written. A grow that was\n"
-		 "interrupted has happened, or has not: see rdmabox volume show, and do it again.",
+	.notes = "What is new reads as zeros, and takes memory as it is written, or at once if the volume\n"
+		 "was made with --reserve. A grow that was interrupted has happened, or has not: see rdmabox volume show, and do it again.",
 	CLI_OPTIONS(grow_options),
 	.run = grow,
 	.prepare = volume_prepare,

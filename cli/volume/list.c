@@ -70,10 +70,11 @@ json_t *volume_info_json(const struct rbx_volume_info *info)
 	char id[VOLUME_ID_TEXT];
 
 	snprintf(id, sizeof(id), "%016" PRIx64, info->volume_id);
-	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:b, s:s, s:i, s:i, s:i, s:i, s:i}", "name",
+	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:o, s:b, s:s, s:i, s:i, s:i, s:i, s:i}", "name",
 			 info->name, "owner", info->owner, "volume_id", id, "volume_bytes",
 			 (json_int_t)info->volume_bytes, "slab_bytes",
-			 (json_int_t)info->slab_bytes, "keep_s",
+			 (json_int_t)info->slab_bytes, "reserved_bytes",
+			 (json_int_t)info->reserved_bytes, "keep_s",
 			 info->keep_s == UINT64_MAX ? json_null() :
 						      json_integer((json_int_t)info->keep_s),
 			 "is_open", (int)info->is_open, "writer", info->writer, "servers",
@@ -235,6 +236,7 @@ static int print_table(const struct rbx_volume_info *info, const struct members 
 	printf("  %-14s %016" PRIx64 "\n", "volume_id", info->volume_id);
 	printf("  %-14s %" PRIu64 "\n", "volume_bytes", info->volume_bytes);
 	printf("  %-14s %" PRIu64 "\n", "slab_bytes", info->slab_bytes);
+	printf("  %-14s %" PRIu64 "\n", "reserved_bytes", info->reserved_bytes);
 	printf("  %-14s %s\n", "keep", volume_keep_print(info->keep_s, keep, sizeof(keep)));
 	printf("  %-14s %s\n", "is_open", info->is_open ? "yes" : "no");
 	printf("  %-14s %s\n", "writer", info->writer);

@@ -42,6 +42,14 @@ struct rbx_volume_create_options {
 	uint64_t keep_s;
 	/* Servers that have each slab, 1 to 3. Default: 1. */
 	uint32_t replicas;
+	/* 1: the memory of all slabs is borrowed while the volume is made, and kept until it is
+	 * removed: no write ends with -ENOSPC. It fails, and leaves nothing, if the servers have
+	 * not so much free. rbx_volume_grow() does the same with what is new. Default: 0. */
+	uint32_t reserve;
+	/* With `reserve`: called when one more slab was borrowed, from threads of the library, one
+	 * at a time. It must not block. Default: NULL. */
+	void (*progress)(uint64_t done_bytes, uint64_t all_bytes, void *user);
+	void *user; /* passed to `progress`. Default: NULL. */
 };
 
 /**
@@ -71,14 +79,19 @@ rbx_volume_create_options_defaults(struct rbx_volume_create_options *options)
  * @size: bytes, a multiple of 4 KiB
  * @options: borrowed during the call; NULL takes the defaults
  *
- * It reads as zeros. A slab takes memory of a server when it is first written.
+ * It reads as zeros. A slab takes memory of a server when it is first written, unless it is
+ * reserved. If the process dies meanwhile, nothing stays; at worst a volume that some servers
+ * have and others do not, which rbx_volume_remove() removes.
  *
  * Returns 0, or:
  *	-EEXIST: a server has a volume of this name
  *	-EINVAL: the name, the size, the list of servers or an option is not allowed; there
  *		are fewer servers than replicas; or they lend slabs of different lengths
- *	-EDQUOT: at a server this credential has as many volumes as it may have
- *	-ENOSPC: a server keeps as many volumes as it can
+ *	-EDQUOT: at a server this credential has as many volumes as it may have, or it would have
+ *		more memory reserved there
+ *	-ENOSPC: a server keeps as many volumes as it can; or the servers have not so much memory
+ *		free as is to be reserved, rbx_last_error() has the numbers
+ *	-EINTR: a signal came while memory was being reserved
  *	-E...: as rbx_peer_connect()
  * Context: any thread; blocks until all servers have answered.
  */
@@ -89,8 +102,8 @@ int rbx_volume_create(struct rbx_context *ctx, const char *servers, const char *
  * rbx_volume_grow() - makes a named volume larger, which no program has open.
  * @size: bytes, as for rbx_volume_create(); at least what it has
  *
- * What is new reads as zeros. The volume has the new size or the old one when the call was
- * interrupted; then it can be called again.
+ * What is new reads as zeros, and is reserved if the volume was made with `reserve`. The volume
+ * has the new size or the old one when the call was interrupted; then it can be called again.
  *
  * Returns 0, or:
  *	-ENOENT: none of the servers has it
@@ -99,6 +112,7 @@ int rbx_volume_create(struct rbx_context *ctx, const char *servers, const char *
  *		servers are not there
  *	-EEXIST: as rbx_volume_remove()
  *	-ESTALE: a program opened it meanwhile
+ *	-ENOSPC, -EDQUOT, -EINTR: as rbx_volume_create() with `reserve`; it has the old size
  *	-E...: as rbx_peer_connect()
  * Context: any thread; blocks until all servers have answered.
  */
@@ -264,6 +278,9 @@ struct rbx_volume_info {
 	/* complete replicas that each slab has at least which was ever written: it can be opened
 	 * without any servers less than that */
 	uint32_t copies;
+	/* memory that its servers keep for it, written or not, with all replicas; 0: it was made
+	 * without `reserve` */
+	uint64_t reserved_bytes;
 };
 
 /**

@@ -5,7 +5,8 @@
  * Each server is asked over a session of its own. A volume that is being made has no record
  * until all servers were granted to us, and a server forgets it if our session ends before it has
  * one. So a process that dies half way leaves nothing, except between the first and the last
- * server that accepts the record; then the name is taken, and a remove gives it back.
+ * server that accepts the record; then the name is taken, and a remove gives it back. The memory of
+ * a volume that is reserved is borrowed before (named_memory.h).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "lib/sized.h"
 #include "lib/volume/named.h"
 #include "lib/volume/named_admin.h"
+#include "lib/volume/named_memory.h"
 
 int rbx_admin_begin(struct rbx_context *ctx, const char *call, const char *servers,
 		    const char *name,
@@ -128,7 +130,7 @@ static int record_make(struct rbx_named *named, const struct rbx_crowd *crowd, u
 	named->record.keep_s = options->keep_s;
 	named->record.replicas = options->replicas;
 	named->record.copies = options->replicas;
-	named->record.flags = RBX_WIRE_EVEN;
+	named->record.flags = RBX_WIRE_EVEN | (options->reserve ? RBX_WIRE_RESERVED : 0);
 	rbx_named_make(named, id | 1, incarnations, crowd->count);
 	return 0;
 }
@@ -149,7 +151,8 @@ static void take_back(const struct rbx_crowd *crowd)
 		(void)forget(crowd->sessions[i]);
 }
 
-static int make(struct rbx_named *named, struct rbx_crowd *crowd)
+static int make(struct rbx_named *named, struct rbx_crowd *crowd,
+		const struct rbx_memory_wanted *memory)
 {
 	char why[RBX_ERROR_TEXT_MAX];
 	uint32_t i;
@@ -159,6 +162,8 @@ static int make(struct rbx_named *named, struct rbx_crowd *crowd)
 		err = rbx_named_grant(named, crowd->sessions[i]);
 	if (!err)
 		err = rbx_named_settle(named);
+	if (!err && named->record.flags & RBX_WIRE_RESERVED)
+		err = rbx_named_borrow(crowd, named, memory);
 	if (err)
 		return err; /* no server has a record: they forget it */
 	for (i = 0; i < crowd->count && !err; i++)
@@ -174,6 +179,7 @@ int rbx_volume_create(struct rbx_context *ctx, const char *servers, const char *
 		      uint64_t size, const struct rbx_volume_create_options *options)
 {
 	struct rbx_volume_create_options taken;
+	struct rbx_memory_wanted memory = { .servers = servers, .size_bytes = size };
 	struct rbx_crowd *crowd;
 	struct rbx_named named;
 	int err = 0;
@@ -186,9 +192,11 @@ int rbx_volume_create(struct rbx_context *ctx, const char *servers, const char *
 		err = crowd_begin(ctx, "rbx_volume_create", servers, name, &named, &crowd);
 	if (err)
 		return err;
+	memory.progress = taken.progress;
+	memory.user = taken.user;
 	err = record_make(&named, crowd, size, &taken);
 	if (!err)
-		err = make(&named, crowd);
+		err = make(&named, crowd, &memory);
 	rbx_crowd_close(crowd);
 	return err;
 }
@@ -213,9 +221,47 @@ int rbx_admin_accept_all(struct rbx_named *named, const struct rbx_crowd *crowd,
 				     named->record.name);
 }
 
+/* What lies beyond the end, at all servers. */
+static int trim(const struct rbx_named *named, const struct rbx_crowd *crowd)
+{
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; i < crowd->count && !err; i++)
+		if (crowd->has[i])
+			err = rbx_named_trim(named, crowd->sessions[i]);
+	return err;
+}
+
+/* Of a volume that is reserved. What a call before has left that died comes first; and if the
+ * servers have not enough, what was borrowed goes back. */
+static int memory_add(const struct rbx_named *named, struct rbx_crowd *crowd, const char *servers,
+		      uint64_t size)
+{
+	const struct rbx_memory_wanted memory = {
+		.servers = servers,
+		.size_bytes = size,
+		.from_slab = rbx_named_slabs(named->record.size_bytes, named->record.slab_bytes),
+	};
+	char why[RBX_ERROR_TEXT_MAX];
+	int err;
+
+	if (!(named->record.flags & RBX_WIRE_RESERVED))
+		return 0;
+	err = trim(named, crowd);
+	if (!err)
+		err = rbx_named_borrow(crowd, named, &memory);
+	if (!err)
+		return 0;
+	snprintf(why, sizeof(why), "%s", rbx_last_error());
+	(void)trim(named, crowd);
+	return rbx_error(err, "%s", why);
+}
+
 /* The record that was found is made valid first, and then the change. A process that dies in
  * between leaves the one or the other: the next open takes the newest, and has all accept it. */
-static int grow(struct rbx_named *named, struct rbx_crowd *crowd, uint64_t size)
+static int grow(struct rbx_named *named, struct rbx_crowd *crowd, const char *servers,
+		uint64_t size)
 {
 	bool by_all;
 	int err = rbx_crowd_look(crowd, named);
@@ -235,6 +281,8 @@ static int grow(struct rbx_named *named, struct rbx_crowd *crowd, uint64_t size)
 				(unsigned long long)named->record.size_bytes);
 	if (!err)
 		err = rbx_admin_accept_all(named, crowd, &by_all);
+	if (!err)
+		err = memory_add(named, crowd, servers, size);
 	if (err)
 		return err;
 	named->record.size_bytes = size;
@@ -250,7 +298,7 @@ int rbx_volume_grow(struct rbx_context *ctx, const char *servers, const char *na
 
 	if (err)
 		return err;
-	err = grow(&named, crowd, size);
+	err = grow(&named, crowd, servers, size);
 	rbx_crowd_close(crowd);
 	return err;
 }

@@ -47,6 +47,14 @@ static struct found_volume *volume_find(struct found *found, uint64_t volume_id)
 	return &found->volumes[found->count++];
 }
 
+static uint64_t reserved_bytes(const struct rbx_wire_record *record)
+{
+	return record->flags & RBX_WIRE_RESERVED ?
+		       rbx_named_slabs(record->size_bytes, record->slab_bytes) *
+			       record->slab_bytes * record->replicas :
+		       0;
+}
+
 static int volume_add(struct found *found, uint64_t incarnation,
 		      const struct rbx_wire_volume *volume)
 {
@@ -73,6 +81,7 @@ static int volume_add(struct found *found, uint64_t incarnation,
 	info->servers_out = record->members_count - rbx_record_in_count(record);
 	info->replicas = record->replicas;
 	info->copies = record->copies;
+	info->reserved_bytes = reserved_bytes(record);
 	return 0;
 }
 

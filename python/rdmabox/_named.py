@@ -39,6 +39,8 @@ class VolumeInfo(NamedTuple):
     """Of them, that were asked and have it."""
     servers_out: int
     """That were lost, and are not needed to open it."""
+    reserved_bytes: int
+    """Memory that is kept for it, with all replicas; 0: it takes memory as it is written."""
 
 
 def native_servers(servers: Servers) -> bytes:
@@ -61,11 +63,12 @@ def _info(native: Any) -> VolumeInfo:
 
 @wraps("rbx_volume_create_options_defaults", "rbx_volume_create")
 def create(ctx: Any, servers: Servers, name: str, size: Size, replicas: int,
-           keep_s: Optional[int]) -> None:
+           keep_s: Optional[int], reserve: bool) -> None:
     """Makes one."""
     options = ffi.new("struct rbx_volume_create_options *")
     lib.rbx_volume_create_options_defaults(options)
     options.replicas = replicas
+    options.reserve = reserve
     if keep_s is not None:
         options.keep_s = keep_s
     check(lib.rbx_volume_create(ctx, native_servers(servers), _native_name(name),

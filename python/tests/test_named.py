@@ -85,6 +85,18 @@ def test_volumes_are_made_told_and_removed(context: rdmabox.Context,
     assert context.volumes(server.address) == []
 
 
+def test_reserved_volume_has_its_memory(context: rdmabox.Context, server: rdmabox.Server) -> None:
+    lent = server.stats().slabs_lent
+    with pytest.raises(rdmabox.Error, match="not enough memory free") as caught:
+        context.create_volume(server.address, "held", "1G", reserve=True)
+    assert caught.value.errno == errno.ENOSPC
+    context.create_volume(server.address, "held", "8M", reserve=True)
+    assert server.stats().slabs_lent == lent + 8
+    info, = context.volumes(server.address)
+    assert info.reserved_bytes == 8 * MIB
+    context.remove_volume(server.address, "held")
+
+
 def test_more_volumes_than_were_expected_are_all_told(context: rdmabox.Context,
                                                       server: rdmabox.Server) -> None:
     names = ["v%02d" % n for n in range(70)]

@@ -25,13 +25,15 @@ static struct {
 	struct rbx_wire_message answer;
 	uint64_t incarnation; /* 0: 1 */
 	uint32_t unmapped_count;
+	uint32_t adopted_count;
+	bool labels_end; /* the first answer has all of them */
 } server;
 
 int rbx_session_talk(struct rbx_session *session, struct rbx_wire_message *message)
 {
 	(void)session;
 	/* Labels go on for ever, if there are any. */
-	if (message->type == RBX_WIRE_LABELS)
+	if (message->type == RBX_WIRE_LABELS && !server.labels_end)
 		server.answer.labels.next = message->cursor + server.answer.labels.count;
 	*message = server.answer;
 	return 0;
@@ -64,6 +66,7 @@ int rbx_upkeep_adopt(struct rbx_upkeep *upkeep, uint32_t number, uint64_t label,
 	(void)number;
 	(void)label;
 	(void)loan;
+	server.adopted_count++;
 	return 0;
 }
 
@@ -196,6 +199,39 @@ static void labels_without_end_are_refused(void **state)
 	assert_in_range(server.unmapped_count, 1, RBX_LENT_SLABS_MAX + RBX_WIRE_LABELS_MAX);
 }
 
+/* They were left by a client that died while the volume grew. */
+static void slabs_beyond_the_end_of_a_reserved_volume_are_given_up(void **state)
+{
+	struct rbx_wire_labels *labels = &server.answer.labels;
+	struct rbx_named named = begun();
+	struct rbx_upkeep upkeep;
+
+	(void)state;
+	named.record.slab_bytes = 1 << 20;
+	named.record.size_bytes = (1 << 20) + 4096; /* two slabs */
+	named.record.flags = RBX_WIRE_RESERVED;
+	server.labels_end = true;
+	server.answer.type = RBX_WIRE_LABELS_REPLY;
+	labels->count = 4;
+	for (uint32_t i = 0; i < labels->count; i++)
+		labels->labels[i] = (struct rbx_wire_label){
+			.label = i + 1, .slab_id = i + 1, .epoch = 1, .is_complete = 1 };
+	assert_int_equal(rbx_named_trim(&named, NULL), 0);
+	assert_int_equal(server.unmapped_count, 2);
+	assert_int_equal(server.adopted_count, 0);
+	assert_int_equal(rbx_named_find(&named, NULL, &upkeep, 0), 0);
+	assert_int_equal(server.unmapped_count, 4);
+	assert_int_equal(server.adopted_count, 2);
+	/* Of another volume they cannot be, and are judged as all others. */
+	named.record.flags = 0;
+	assert_int_equal(rbx_named_find(&named, NULL, &upkeep, 0), 0);
+	assert_int_equal(server.adopted_count, 6);
+	named.record.flags = RBX_WIRE_RESERVED;
+	named.record.slab_bytes = 0; /* whatever a server says */
+	assert_int_equal(rbx_named_trim(&named, NULL), 0);
+	assert_int_equal(server.unmapped_count, 8);
+}
+
 /* Two of three servers are enough, and may answer first. */
 static void newest_name_is_taken_whoever_answers_first(void **state)
 {
@@ -235,6 +271,7 @@ int main(void)
 		cmocka_unit_test(record_that_cannot_be_is_refused),
 		cmocka_unit_test(record_is_that_of_the_members_that_are_proposed),
 		cmocka_unit_test(labels_without_end_are_refused),
+		cmocka_unit_test(slabs_beyond_the_end_of_a_reserved_volume_are_given_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
