@@ -212,6 +212,13 @@ static int nic_take(const struct rbx_sim_command *command,
 	char error[RBX_NIC_ERROR_MAX];
 	int err;
 
+	if (options->figure && !options->figure->generation) {
+		if (*name == '\0')
+			return 0;
+		snprintf(reason, bytes, "%s is about messages, on plain devices: --nic is not for it",
+			 options->figure->name);
+		return -EINVAL;
+	}
 	if (*name == '\0' && options->figure)
 		name = options->figure->generation;
 	if (*name == '\0')

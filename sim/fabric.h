@@ -33,4 +33,9 @@ struct rbx_sim_fabric {
 extern const struct rbx_sim_fabric rbx_sim_fabric_plain;
 extern const struct rbx_sim_fabric rbx_sim_fabric_nic;
 
+/* Before a run on plain devices: half of the round trip. */
+void rbx_sim_plain_way(uint64_t ns);
+/* Messages that plain devices have delivered, of all nodes. */
+uint64_t rbx_sim_plain_messages(void);
+
 #endif

@@ -18,6 +18,17 @@ struct hand {
 
 static struct hand *hands;
 static bool next_is_old;
+static bool is_ignored;
+
+void rbx_sim_hands_ignore(void)
+{
+	is_ignored = true;
+}
+
+bool rbx_sim_hands_are_ignored(void)
+{
+	return is_ignored;
+}
 
 static bool is_zero(const char *bytes, size_t length)
 {
@@ -56,7 +67,7 @@ void rbx_sim_hands_give(uint32_t node, const struct rbx_mr *mr,
 	const struct hand *other;
 	struct hand *hand;
 
-	if (!(rights & (RBX_REMOTE_READ | RBX_REMOTE_WRITE)))
+	if (is_ignored || !(rights & (RBX_REMOTE_READ | RBX_REMOTE_WRITE)))
 		return;
 	if (!domain)
 		rbx_sim_fail("one-hand", "memory of node %u is open to all",

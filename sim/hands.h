@@ -11,6 +11,11 @@
 
 #include "fabric/fabric.h"
 
+/* From here on no memory is looked at, and slabs get no pages (host/memory.c): the world only
+ * measures, and has more memory than this machine. */
+void rbx_sim_hands_ignore(void);
+bool rbx_sim_hands_are_ignored(void);
+
 /* Called at registration and deregistration, whatever the rights. */
 void rbx_sim_hands_give(uint32_t node, const struct rbx_mr *mr,
 			const struct rbx_domain *domain, uint32_t rights);

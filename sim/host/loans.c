@@ -128,7 +128,7 @@ uint32_t __wrap_rbx_lender_lend(struct rbx_lender *lender, uint64_t session_id,
 	uint32_t reason = __real_rbx_lender_lend(lender, session_id, loan);
 	struct last_loan *last;
 
-	if (reason)
+	if (reason || rbx_sim_hands_are_ignored())
 		return reason;
 	take_back_unasked(lender, session_id);
 	last = last_loan_of(lender, loan->slab_id);
@@ -204,7 +204,7 @@ uint32_t __wrap_rbx_lender_unmap(struct rbx_lender *lender, uint64_t session_id,
 
 	RBX_SIM_TRACE(rbx_sim_node(), "unmap", "slab", loan->slab_id,
 		      "refused", reason);
-	if (reason == 0 &&
+	if (reason == 0 && !rbx_sim_hands_are_ignored() &&
 	    (!last || last->loan.epoch != loan->epoch))
 		rbx_sim_fail("epoch", "slab %llu is given back with epoch %llu, and has been lent anew",
 			     (unsigned long long)loan->slab_id,

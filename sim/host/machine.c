@@ -29,10 +29,15 @@ void rbx_sim_machines_init(uint64_t seed, const struct rbx_sim_fabric *with)
 {
 	rbx_sim_random_split(&bytes, seed, "bytes", 0);
 	fabric = with;
+	rbx_sim_machines_have(RBX_SIM_MEMORY_BYTES);
+}
+
+void rbx_sim_machines_have(uint64_t memory_bytes)
+{
 	for (uint32_t i = 0; i < RBX_SIM_NODES_MAX; i++)
 		memories[i] = (struct rbx_host_memory){
-			.total_bytes = RBX_SIM_MEMORY_BYTES,
-			.available_bytes = RBX_SIM_MEMORY_BYTES,
+			.total_bytes = memory_bytes,
+			.available_bytes = memory_bytes,
 		};
 }
 

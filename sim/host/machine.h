@@ -14,6 +14,9 @@
 /* Before a run: which device all nodes have. */
 void rbx_sim_machines_init(uint64_t seed, const struct rbx_sim_fabric *with);
 
+/* All machines have so much memory, and it is free. */
+void rbx_sim_machines_have(uint64_t memory_bytes);
+
 /* The free memory that a server sees on its machine. */
 void rbx_sim_memory_left(uint32_t node, uint64_t available_bytes);
 

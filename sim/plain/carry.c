@@ -259,7 +259,7 @@ static bool arrive(struct plain_qp *qp, uint32_t number)
 
 static uint64_t completion(struct plain_qp *qp, uint32_t number)
 {
-	uint64_t at_ns = rbx_sim_now() + RBX_PLAIN_WAY_NS;
+	uint64_t at_ns = rbx_sim_now() + plain_way_back_ns();
 
 	if (rbx_sim_site(RBX_SIM_SITE_late_completion))
 		at_ns += rbx_sim_site_draw(RBX_SIM_SITE_late_completion, 0,

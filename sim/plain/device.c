@@ -16,6 +16,7 @@ static struct rbx_random chance;
 static bool is_stopped[RBX_SIM_NODES_MAX], is_cut[RBX_SIM_NODES_MAX];
 static bool has_any_lkey;
 static uint32_t max_sge;
+static uint64_t way_ns = RBX_PLAIN_WAY_NS;
 struct plain_qp *plain_qps;
 
 uint64_t plain_draw(uint64_t low, uint64_t high)
@@ -23,9 +24,19 @@ uint64_t plain_draw(uint64_t low, uint64_t high)
 	return rbx_sim_between(&chance, low, high);
 }
 
+void rbx_sim_plain_way(uint64_t ns)
+{
+	way_ns = ns;
+}
+
+uint64_t plain_way_back_ns(void)
+{
+	return way_ns;
+}
+
 uint64_t plain_way_ns(void)
 {
-	return RBX_PLAIN_WAY_NS + rbx_random_below(&chance, RBX_PLAIN_JITTER_NS);
+	return way_ns + rbx_random_below(&chance, RBX_PLAIN_JITTER_NS);
 }
 
 bool plain_reaches(uint32_t from_node, uint32_t to_node)

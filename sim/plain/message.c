@@ -12,6 +12,13 @@
 #include "sim/plain/plain.h"
 #include "sim/sites.h"
 
+static uint64_t messages_count;
+
+uint64_t rbx_sim_plain_messages(void)
+{
+	return messages_count;
+}
+
 bool plain_is_message(const struct plain_work *work)
 {
 	return work->opcode == RBX_OP_SEND || work->flags & RBX_WR_IMMEDIATE;
@@ -104,6 +111,7 @@ int32_t plain_deliver(struct plain_qp *qp, uint32_t number)
 	wc.wr_id = recv->wr_id;
 	peer->recv_first = (peer->recv_first + 1) % peer->recv_depth_count;
 	peer->recv_count--;
+	messages_count++;
 	plain_cq_add(peer->base.recv_cq, &wc);
 	return 0;
 }

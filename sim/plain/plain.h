@@ -25,7 +25,7 @@
 #include "sim/fabric.h"
 #include "sim/fiber.h"
 
-/* The time from end to end. */
+/* The time from end to end, unless the world has asked for another. */
 #define RBX_PLAIN_WAY_NS 1500u
 /* Random addition to it, at most; drawn for each chain. */
 #define RBX_PLAIN_JITTER_NS 500u
@@ -156,6 +156,8 @@ struct plain_request {
 
 /* device.c */
 uint64_t plain_way_ns(void);
+/* The way back of an acknowledgement. */
+uint64_t plain_way_back_ns(void);
 bool plain_reaches(uint32_t from_node, uint32_t to_node);
 void plain_cq_add(struct rbx_cq *cq, const struct rbx_wc *wc);
 /* Junk in all fields that are not valid in a completion with an error. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * figure.h - scenarios that measure: the figures of the papers on a modelled NIC.
+ * figure.h - scenarios that measure: the figures of the papers on a modelled NIC; and how long
+ * the library takes by its messages alone, on plain devices.
  *
  * Each makes a whole sweep and reports tables. The same seed and NIC give the same tables, to
  * the last digit. A new one is a function and a line in figures.c.
@@ -13,7 +14,7 @@
 
 /* The conditions of a measurement. */
 struct rbx_setting {
-	const struct rbx_nic_params *params;
+	const struct rbx_nic_params *params; /* NULL: plain devices */
 	uint64_t seed;
 	uint32_t nodes_count; /* instead of a sweep over them; 0: the sweep */
 };
@@ -21,7 +22,8 @@ struct rbx_setting {
 struct rbx_figure {
 	const char *name;
 	const char *purpose;
-	const char *generation; /* of NIC, unless another is asked for */
+	/* Of NIC, unless another is asked for. NULL: it is about messages, on plain devices. */
+	const char *generation;
 	uint32_t nodes_max; /* 0: the number of nodes is fixed */
 	void (*measure)(const struct rbx_setting *setting,
 			struct rbx_report *report);
@@ -39,5 +41,6 @@ void rbx_figure_8(const struct rbx_setting *setting, struct rbx_report *report);
 void rbx_figure_9(const struct rbx_setting *setting, struct rbx_report *report);
 void rbx_figure_n_to_one(const struct rbx_setting *setting,
 			 struct rbx_report *report);
+void rbx_figure_opening(const struct rbx_setting *setting, struct rbx_report *report);
 
 #endif

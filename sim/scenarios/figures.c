@@ -20,6 +20,8 @@ const struct rbx_figure rbx_figures[] = {
 	  RBX_CLIENT_PEERS_MAX, rbx_figure_9 },
 	{ "n-to-one", "many threads ask one, each on its own connection",
 	  "connectx5", RBX_RPC_MACHINES_MAX, rbx_figure_n_to_one },
+	{ "opening", "volumes of 1 TiB are opened, over 16 servers", NULL, 0,
+	  rbx_figure_opening },
 };
 
 const uint32_t rbx_figures_count = sizeof(rbx_figures) / sizeof(rbx_figures[0]);
