@@ -301,9 +301,23 @@ struct kept {
 	uint32_t server;
 };
 
+/* Several servers tell their slabs at once, and the upkeep takes one at a time. */
+static int adopt(struct rbx_named *named, const struct kept *kept,
+		 const struct rbx_wire_label *label, const struct rbx_loan *loan)
+{
+	int err;
+
+	rbx_lock(&named->lock);
+	err = rbx_upkeep_adopt(kept->upkeep, kept->server, label->label, loan);
+	if (!err)
+		rbx_upkeep_found_intent(kept->upkeep, label->label, label->intent);
+	rbx_unlock(&named->lock);
+	return err;
+}
+
 /* A slab that was not complete has nothing that anybody could miss. */
-static int found(const struct rbx_named *named, struct rbx_session *session,
-		 const struct kept *kept, const struct rbx_wire_label *label)
+static int found(struct rbx_named *named, struct rbx_session *session, const struct kept *kept,
+		 const struct rbx_wire_label *label)
 {
 	const struct rbx_loan loan = {
 		.slab_id = label->slab_id,
@@ -317,18 +331,16 @@ static int found(const struct rbx_named *named, struct rbx_session *session,
 		return rbx_session_unmap(session, &loan);
 	if (!kept->upkeep)
 		return 0;
-	err = rbx_upkeep_adopt(kept->upkeep, kept->server, label->label, &loan);
-	if (!err) {
-		rbx_upkeep_found_intent(kept->upkeep, label->label, label->intent);
+	err = adopt(named, kept, label, &loan);
+	if (!err)
 		return 0;
-	}
 	return rbx_error(-EPROTO, "volume %s: %s has slab %llu of it, %s", named->record.name,
 			 rbx_session_name(session), (unsigned long long)label->label - 1,
 			 err == -EEXIST ? "which is there too often" : "which cannot be");
 }
 
 /* All that a server has. */
-static int each_label(const struct rbx_named *named, struct rbx_session *session,
+static int each_label(struct rbx_named *named, struct rbx_session *session,
 		      const struct kept *kept)
 {
 	uint32_t i, told_count = 0;
@@ -362,7 +374,7 @@ static uint64_t labels_count(const struct rbx_named *named)
 		       UINT64_MAX;
 }
 
-int rbx_named_find(const struct rbx_named *named, struct rbx_session *session,
+int rbx_named_find(struct rbx_named *named, struct rbx_session *session,
 		   struct rbx_upkeep *upkeep, uint32_t server)
 {
 	const struct kept kept = { labels_count(named), upkeep, server };
@@ -370,14 +382,14 @@ int rbx_named_find(const struct rbx_named *named, struct rbx_session *session,
 	return each_label(named, session, &kept);
 }
 
-int rbx_named_trim(const struct rbx_named *named, struct rbx_session *session)
+int rbx_named_trim(struct rbx_named *named, struct rbx_session *session)
 {
 	const struct kept kept = { .labels_count = labels_count(named) };
 
 	return each_label(named, session, &kept);
 }
 
-int rbx_named_forget(const struct rbx_named *named, struct rbx_session *session)
+int rbx_named_forget(struct rbx_named *named, struct rbx_session *session)
 {
 	const struct kept nothing = { 0 };
 

@@ -37,7 +37,8 @@ struct rbx_named {
 	uint64_t epoch; /* ours */
 	bool is_made; /* it does not exist yet */
 	bool is_removed; /* it is opened for that alone; the caller sets it */
-	struct rbx_lock lock; /* guards what follows, and record: servers are asked in parallel */
+	/* Guards what follows, and record: servers are asked in parallel. Taken before a slab's. */
+	struct rbx_lock lock;
 	struct rbx_proposer proposer;
 };
 
@@ -100,13 +101,14 @@ bool rbx_named_is_shut_out(const struct rbx_named *named);
 
 /* A server that was OUT is there again: what it has of the volume may be old, and it gives all of
  * that up. 0, or -errno that was reported. */
-int rbx_named_forget(const struct rbx_named *named, struct rbx_session *session);
+int rbx_named_forget(struct rbx_named *named, struct rbx_session *session);
 /* Takes the slabs that a server of the volume has. What lies beyond the end of a reserved volume
- * was left by a client that died while it grew, and is given up. 0, or -errno that was reported. */
-int rbx_named_find(const struct rbx_named *named, struct rbx_session *session,
+ * was left by a client that died while it grew, and is given up. Several threads. 0, or -errno that
+ * was reported. */
+int rbx_named_find(struct rbx_named *named, struct rbx_session *session,
 		   struct rbx_upkeep *upkeep, uint32_t server);
 /* Only gives up those that are beyond the end. The same. */
-int rbx_named_trim(const struct rbx_named *named, struct rbx_session *session);
+int rbx_named_trim(struct rbx_named *named, struct rbx_session *session);
 
 /* How many slabs a volume of this size has; a server may have said both numbers. */
 static inline uint64_t rbx_named_slabs(uint64_t size_bytes, uint64_t slab_bytes)

@@ -11,6 +11,7 @@
 #include "lib/context.h"
 #include "lib/error.h"
 #include "lib/session/sessions.h"
+#include "lib/volume/at_once.h"
 
 static int names_take(struct rbx_crowd *crowd, const char *servers)
 {
@@ -62,15 +63,23 @@ static int session_open(struct rbx_context *ctx, const char *address,
 	return rbx_session_open_name(rbx_context_sessions(ctx), address, &events, session);
 }
 
+static void close_one(void *user, uint32_t index)
+{
+	struct rbx_crowd *crowd = user;
+
+	if (crowd->sessions[index])
+		rbx_session_close(crowd->sessions[index]);
+}
+
 void rbx_crowd_close(struct rbx_crowd *crowd)
 {
+	struct rbx_side_by_side all;
 	uint32_t i;
 
-	for (i = 0; i < RBX_MEMBERS_MAX; i++) {
-		if (crowd->sessions[i])
-			rbx_session_close(crowd->sessions[i]);
+	rbx_side_by_side_begin(&all, crowd->count, close_one, crowd);
+	rbx_side_by_side_end(&all);
+	for (i = 0; i < RBX_MEMBERS_MAX; i++)
 		free(crowd->names[i]);
-	}
 	free(crowd);
 }
 
@@ -81,7 +90,8 @@ static int twice_check(const struct rbx_crowd *crowd, uint32_t index)
 	uint32_t i;
 
 	for (i = 0; i < index; i++)
-		if (rbx_session_incarnation(crowd->sessions[i]) == incarnation)
+		if (crowd->sessions[i] &&
+		    rbx_session_incarnation(crowd->sessions[i]) == incarnation)
 			return rbx_error(-EINVAL, "server %s is named twice: %s is the same one",
 					 crowd->names[index], crowd->names[i]);
 	return 0;
@@ -92,34 +102,63 @@ static bool is_away(int err)
 	return err == -ECONNREFUSED || err == -EHOSTUNREACH || err == -ETIMEDOUT;
 }
 
-/* Leaves a server out that could not be reached, as the error says. */
-static void leave_out(struct rbx_crowd *crowd, uint32_t index)
+/* Leaves a server out that could not be reached: the last one takes its place. */
+static void leave_out(struct rbx_crowd *crowd, struct rbx_at_once *opened, uint32_t index)
 {
+	uint32_t last = --crowd->count;
+
 	if (!crowd->why_away[0])
-		snprintf(crowd->why_away, sizeof(crowd->why_away), "%s", rbx_last_error());
+		strcpy(crowd->why_away, opened->results[index].why);
 	crowd->away_count++;
 	free(crowd->names[index]);
-	crowd->names[index] = crowd->names[--crowd->count];
-	crowd->names[crowd->count] = NULL;
+	crowd->names[index] = crowd->names[last];
+	crowd->names[last] = NULL;
+	crowd->sessions[index] = crowd->sessions[last];
+	crowd->sessions[last] = NULL;
+	opened->results[index] = opened->results[last];
 }
 
-static int sessions_open(struct rbx_crowd *crowd, struct rbx_context *ctx, bool may_lack)
+static int sessions_take(struct rbx_crowd *crowd, struct rbx_at_once *opened, bool may_lack)
 {
 	uint32_t i = 0;
 	int err = 0;
 
-	/* Bounded: each pass opens one, or leaves one out. */
+	/* Bounded: each pass takes one, or leaves one out. */
 	while (i < crowd->count && !err) {
-		err = session_open(ctx, crowd->names[i], &crowd->sessions[i]);
-		if (err && may_lack && is_away(err) && crowd->count > 1) {
-			leave_out(crowd, i);
-			err = 0;
+		if (may_lack && is_away(opened->results[i].err) && crowd->count > 1) {
+			leave_out(crowd, opened, i);
 			continue;
 		}
-		if (!err)
+		err = rbx_at_once_error(opened, i);
+		if (!err && crowd->sessions[i]) /* NULL: the error of another one follows */
 			err = twice_check(crowd, i);
 		i++;
 	}
+	return err;
+}
+
+struct opening {
+	struct rbx_crowd *crowd;
+	struct rbx_context *ctx;
+};
+
+static int open_one(void *user, uint32_t index)
+{
+	const struct opening *opening = user;
+	struct rbx_crowd *crowd = opening->crowd;
+
+	return session_open(opening->ctx, crowd->names[index], &crowd->sessions[index]);
+}
+
+static int sessions_open(struct rbx_crowd *crowd, struct rbx_context *ctx, bool may_lack)
+{
+	struct opening opening = { crowd, ctx };
+	struct rbx_at_once opened;
+	int err = rbx_at_once_do(&opened, crowd->count, !may_lack, open_one, &opening);
+
+	if (!err)
+		err = sessions_take(crowd, &opened, may_lack);
+	rbx_at_once_free(&opened);
 	return err;
 }
 
@@ -153,17 +192,12 @@ int rbx_crowd_open_there(struct rbx_context *ctx, const char *servers, struct rb
 
 /* ---- Looking for a volume ---------------------------------------------------------------*/
 
-/* Asks one of them. 0; -ENOENT, -EACCES: it has none of ours; or an error that was reported. */
-static int one_look(struct rbx_crowd *crowd, struct rbx_named *named, uint32_t index,
-		    bool knows_id)
+/* What one of them has said. 0, or -EEXIST, which was reported. */
+static int one_heard(struct rbx_crowd *crowd, struct rbx_named *named, uint32_t index,
+		     const struct rbx_wire_volume *volume)
 {
-	struct rbx_session *session = crowd->sessions[index];
-	struct rbx_wire_volume volume;
-	int err = knows_id ? rbx_named_look_for_id(named, session, &volume) :
-			     rbx_named_look(named, session, &volume);
+	int err = rbx_named_heard(named, rbx_session_incarnation(crowd->sessions[index]), volume);
 
-	if (!err)
-		err = rbx_named_heard(named, rbx_session_incarnation(session), &volume);
 	crowd->has[index] = !err;
 	return err;
 }
@@ -171,6 +205,7 @@ static int one_look(struct rbx_crowd *crowd, struct rbx_named *named, uint32_t i
 /* Servers that know it by another name, after a rename that was interrupted. */
 static int others_look(struct rbx_crowd *crowd, struct rbx_named *named)
 {
+	struct rbx_wire_volume volume;
 	uint32_t i;
 	int err;
 
@@ -179,28 +214,76 @@ static int others_look(struct rbx_crowd *crowd, struct rbx_named *named)
 		    !rbx_record_has_member(&named->record,
 					   rbx_session_incarnation(crowd->sessions[i])))
 			continue;
-		err = one_look(crowd, named, i, true);
+		err = rbx_named_look_for_id(named, crowd->sessions[i], &volume);
+		if (!err)
+			err = one_heard(crowd, named, i, &volume);
 		if (err && err != -EACCES && err != -ENOENT)
 			return err;
 	}
 	return 0;
 }
 
-int rbx_crowd_look(struct rbx_crowd *crowd, struct rbx_named *named)
+struct looking {
+	struct rbx_crowd *crowd;
+	struct rbx_named *named;
+	struct rbx_wire_volume *volumes; /* what each server has said */
+};
+
+static int look_at_one(void *user, uint32_t index)
 {
-	int err, none_err = -ENOENT;
-	uint32_t i, count = 0;
+	const struct looking *looking = user;
+
+	return rbx_named_look(looking->named, looking->crowd->sessions[index],
+			      &looking->volumes[index]);
+}
+
+/* Taken in the order of the list, whichever answered first. */
+static int all_heard(const struct looking *looking, const struct rbx_at_once *looked,
+		     uint32_t *count, int *none_err)
+{
+	struct rbx_crowd *crowd = looking->crowd;
+	uint32_t i;
+	int err;
 
 	for (i = 0; i < crowd->count; i++) {
-		err = one_look(crowd, named, i, false);
+		err = looked->results[i].err;
+		crowd->has[i] = false;
 		/* Another client may have one of the same name, at servers that ours does not
 		 * need. */
 		if (err == -EACCES)
-			none_err = err;
-		else if (err && err != -ENOENT)
+			*none_err = err;
+		if (err == -EACCES || err == -ENOENT)
+			continue;
+		err = err ? rbx_at_once_error(looked, i) :
+			    one_heard(crowd, looking->named, i, &looking->volumes[i]);
+		if (err)
 			return err;
-		count += !err;
+		++*count;
 	}
+	return 0;
+}
+
+int rbx_crowd_look(struct rbx_crowd *crowd, struct rbx_named *named)
+{
+	struct looking looking = {
+		.crowd = crowd,
+		.named = named,
+		.volumes = calloc(crowd->count, sizeof(*looking.volumes)),
+	};
+	struct rbx_at_once looked = { .results = NULL };
+	int err, none_err = -ENOENT;
+	uint32_t count = 0;
+
+	if (looking.volumes)
+		err = rbx_at_once_do(&looked, crowd->count, false, look_at_one, &looking);
+	else
+		err = rbx_error(-ENOMEM, "out of memory");
+	if (!err)
+		err = all_heard(&looking, &looked, &count, &none_err);
+	rbx_at_once_free(&looked);
+	free(looking.volumes);
+	if (err)
+		return err;
 	if (count)
 		return others_look(crowd, named);
 	return none_err == -EACCES ?

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * crowd.h - a session with each of several servers, which are only asked something. Named volumes
- * are looked for, made, changed and removed in this way.
+ * are looked for, made, changed and removed in this way. Sessions begin and end at all servers at
+ * once, and all are asked at once for a volume (at_once.h).
  */
 #ifndef RBX_LIB_CROWD_H
 #define RBX_LIB_CROWD_H

@@ -5,6 +5,9 @@
  * The servers are asked what they know of it before any of them is connected as a peer: for the
  * epoch, and which of them have it. Then each peer is granted the volume as it is connected
  * (client/servers.c), the record is accepted, and the slabs are found.
+ *
+ * Each of these steps is taken at all servers at once, and is over at all of them before the next
+ * one begins. So the rules for their order (docs/named-volumes.md) say all that has to be known.
  */
 #include "lib/volume/named.h"
 
@@ -15,6 +18,7 @@
 #include "client/keeper.h"
 #include "client/queue_pairs.h"
 #include "include/rdmabox/pool.h"
+#include "lib/volume/at_once.h"
 #include "lib/volume/crowd.h"
 
 #define WAIT_US 100000u
@@ -128,14 +132,18 @@ static struct rbx_session *session_at(struct rbx_volume *volume, uint32_t index)
 	return rbx_peer_session(volume->control.servers[index].peer);
 }
 
+static int accept_at(void *user, uint32_t index)
+{
+	struct rbx_volume *volume = user;
+
+	return rbx_named_accept(volume->control.named, session_at(volume, index));
+}
+
 static int all_accept(struct rbx_volume *volume)
 {
 	struct rbx_named *named = volume->control.named;
-	uint32_t i;
-	int err = 0;
+	int err = rbx_at_once(volume->control.server_count, accept_at, volume);
 
-	for (i = 0; i < volume->control.server_count && !err; i++)
-		err = rbx_named_accept(named, session_at(volume, i));
 	if (!err && !rbx_named_is_chosen(named))
 		err = rbx_error(-EBUSY, "volume %s: too few of its servers accept this client",
 				named->record.name);
@@ -143,12 +151,10 @@ static int all_accept(struct rbx_volume *volume)
 }
 
 /* The former name: a rename that was interrupted is finished now. */
-static void release(struct rbx_volume *volume)
+static int release_at(void *user, uint32_t index)
 {
-	uint32_t i;
-
-	for (i = 0; i < volume->control.server_count; i++)
-		rbx_named_release(session_at(volume, i));
+	rbx_named_release(session_at(user, index));
+	return 0;
 }
 
 /* Servers that were OUT and are there again: what they have may be old, and was forgotten. From
@@ -238,22 +244,15 @@ static void former_writer_wait(struct rbx_volume *volume)
 		usleep(WAIT_US);
 }
 
-static int slabs_find(struct rbx_volume *volume)
+static int slabs_find_at(void *user, uint32_t index)
 {
-	struct rbx_volume_control *control = &volume->control;
+	struct rbx_volume_control *control = &((struct rbx_volume *)user)->control;
 	struct rbx_named *named = control->named;
-	uint32_t i;
-	int err = 0;
+	struct rbx_session *session = session_at(user, index);
 
-	for (i = 0; i < control->server_count && !err; i++) {
-		struct rbx_session *session = session_at(volume, i);
-
-		if (rbx_record_is_in(&named->record, rbx_session_incarnation(session)))
-			err = rbx_named_find(named, session, &control->upkeep, i);
-		else
-			err = rbx_named_forget(named, session);
-	}
-	return err;
+	if (rbx_record_is_in(&named->record, rbx_session_incarnation(session)))
+		return rbx_named_find(named, session, &control->upkeep, index);
+	return rbx_named_forget(named, session);
 }
 
 int rbx_volume_named_take(struct rbx_volume *volume)
@@ -270,9 +269,9 @@ int rbx_volume_named_take(struct rbx_volume *volume)
 	if (!err && !is_even && missing_count(volume))
 		former_writer_wait(volume);
 	if (!err && named->has_two_names)
-		release(volume);
+		err = rbx_at_once(volume->control.server_count, release_at, volume);
 	if (!err)
-		err = slabs_find(volume);
+		err = rbx_at_once(volume->control.server_count, slabs_find_at, volume);
 	if (!err)
 		err = members_change(volume);
 	if (!err && !is_even)

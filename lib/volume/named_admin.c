@@ -222,7 +222,7 @@ int rbx_admin_accept_all(struct rbx_named *named, const struct rbx_crowd *crowd,
 }
 
 /* What lies beyond the end, at all servers. */
-static int trim(const struct rbx_named *named, const struct rbx_crowd *crowd)
+static int trim(struct rbx_named *named, const struct rbx_crowd *crowd)
 {
 	uint32_t i;
 	int err = 0;
@@ -235,7 +235,7 @@ static int trim(const struct rbx_named *named, const struct rbx_crowd *crowd)
 
 /* Of a volume that is reserved. What a call before has left that died comes first; and if the
  * servers have not enough, what was borrowed goes back. */
-static int memory_add(const struct rbx_named *named, struct rbx_crowd *crowd, const char *servers,
+static int memory_add(struct rbx_named *named, struct rbx_crowd *crowd, const char *servers,
 		      uint64_t size)
 {
 	const struct rbx_memory_wanted memory = {
