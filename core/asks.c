@@ -155,10 +155,19 @@ int rbx_asks_take(struct rbx_upkeep *upkeep, uint32_t *index,
 
 /* ---- Which server -------------------------------------------------------------*/
 
+/* What it is asked for, or will be, counts as lent already. */
+static uint64_t free_bytes(struct rbx_upkeep *upkeep, uint32_t server)
+{
+	uint64_t free = upkeep->ops->free_bytes(upkeep, server);
+	uint64_t drawn_count = upkeep->servers[server].drawn_count +
+			       rbx_server_set_has(&upkeep->busy, server);
+
+	return free - RBX_MIN(free, drawn_count << upkeep->flow->map->shape.slab_shift);
+}
+
 int rbx_asks_draw(struct rbx_upkeep *upkeep,
 		  const struct rbx_server_set *not_servers)
 {
-	const struct rbx_upkeep_ops *ops = upkeep->ops;
 	uint32_t drawn[2], count;
 
 	rbx_lock(&upkeep->servers_lock);
@@ -168,9 +177,8 @@ int rbx_asks_draw(struct rbx_upkeep *upkeep,
 		return -ENOSPC;
 	if (count == 1)
 		return (int)drawn[0];
-	return (int)drawn[rbx_placement_better(
-		ops->free_bytes(upkeep, drawn[0]),
-		ops->free_bytes(upkeep, drawn[1]))];
+	return (int)drawn[rbx_placement_better(free_bytes(upkeep, drawn[0]),
+					       free_bytes(upkeep, drawn[1]))];
 }
 
 void rbx_asks_join_refused(const struct rbx_upkeep *upkeep,

@@ -186,6 +186,9 @@ RBX_STATIC_ASSERT(2 * RBX_UPKEEP_RETRIES_MAX <= RBX_UPKEEP_BORROWS_MAX,
  * parallel. */
 #define RBX_ASKS_MAX 64u
 RBX_STATIC_ASSERT(RBX_REPLICAS_MAX <= RBX_ASKS_MAX, "all replicas of a slab");
+/* While a volume is opened, so many more requests wait for servers that are busy: two for each that
+ * is asked. */
+#define RBX_OPEN_DRAWS_MAX (2 * RBX_ASKS_MAX)
 
 /* Peer timeouts that first writes wait for a server that is there and does not lend. A server
  * that breaks meanwhile is given up after the first of them, or is asked again. */

@@ -5,10 +5,7 @@
  * asks.c sends the requests; this file handles the answers. A slab's lock is never held while
  * a server is asked: a step of the slab before it says what to ask, and a step afterwards
  * takes the result. A loan to give back is owed until its server has been told.
- *
- * When a volume is opened, its slabs are handled in order, and for each one the servers that
- * were drawn for it are asked. If a drawn server is busy it is waited for, so that all
- * servers are used in proportion to their free memory.
+ * loans_open.c borrows what a volume needs that is opened.
  */
 #include "core/upkeep.h"
 
@@ -60,20 +57,41 @@ static uint64_t label_of(const struct rbx_slab *slab)
 	return rbx_slab_shape(slab)->is_named ? 1 + (uint64_t)rbx_slab_index(slab) : 0;
 }
 
-struct rbx_asked *rbx_loans_ask(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
-				uint32_t server)
+uint32_t rbx_loans_reserve(struct rbx_upkeep *upkeep, struct rbx_slab *slab, uint32_t server)
 {
-	struct rbx_asked *asked;
 	uint32_t slot;
 
 	rbx_slab_lock(slab);
 	slot = rbx_slab_borrow(slab, server);
 	rbx_slab_unlock(slab);
 	upkeep->servers[server].replicas_count++;
-	asked = rbx_asks_send(upkeep, server, RBX_CALL_MAP, NULL, label_of(slab));
+	return slot;
+}
+
+void rbx_loans_unreserve(struct rbx_upkeep *upkeep, struct rbx_slab *slab, uint32_t server,
+			 uint32_t slot)
+{
+	upkeep->servers[server].replicas_count--;
+	rbx_slab_lock(slab);
+	rbx_slab_refused(slab, slot);
+	rbx_slab_unlock(slab);
+}
+
+struct rbx_asked *rbx_loans_send(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
+				 uint32_t server, uint32_t slot)
+{
+	struct rbx_asked *asked =
+		rbx_asks_send(upkeep, server, RBX_CALL_MAP, NULL, label_of(slab));
+
 	asked->slab = slab;
 	asked->slot = slot;
 	return asked;
+}
+
+struct rbx_asked *rbx_loans_ask(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
+				uint32_t server)
+{
+	return rbx_loans_send(upkeep, slab, server, rbx_loans_reserve(upkeep, slab, server));
 }
 
 static void owe(struct rbx_upkeep *upkeep, uint32_t server,
@@ -111,12 +129,11 @@ static void is_refused(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 {
 	struct rbx_slab *slab = asked->slab;
 
-	upkeep->servers[asked->server].replicas_count--;
-	if (!slab)
+	if (!slab) {
+		upkeep->servers[asked->server].replicas_count--;
 		return;
-	rbx_slab_lock(slab);
-	rbx_slab_refused(slab, asked->slot);
-	rbx_slab_unlock(slab);
+	}
+	rbx_loans_unreserve(upkeep, slab, asked->server, asked->slot);
 	if (asked->borrowing) {
 		rbx_borrow_refused(asked->borrowing, err);
 		if (rbx_status_is_away(err))
@@ -331,89 +348,4 @@ void rbx_loans_withdraw(struct rbx_upkeep *upkeep)
 		asked->slab = NULL;
 		asked->borrowing = NULL;
 	}
-}
-
-/* ---- Opening a volume ----------------------------------------------------- */
-
-/* How many replicas have memory or are asked for; adds their servers. */
-static uint32_t servers_of(struct rbx_slab *slab, struct rbx_server_set *servers)
-{
-	uint32_t count;
-
-	rbx_slab_lock(slab);
-	count = rbx_slab_servers(slab, servers);
-	rbx_slab_unlock(slab);
-	return count;
-}
-
-static int answers_wait(struct rbx_upkeep *upkeep)
-{
-	return rbx_loans_take(upkeep) ? 0 : upkeep->ops->wait(upkeep);
-}
-
-/* Waits until a server that was drawn can be asked, or err says why not. */
-static int room_wait(struct rbx_upkeep *upkeep, uint32_t server)
-{
-	int err = 0;
-
-	while (!err && (upkeep->asked_count == RBX_ASKS_MAX ||
-			rbx_server_set_has(&upkeep->busy, server)))
-		err = answers_wait(upkeep);
-	return err;
-}
-
-/* If possible, one that is not lost together with another replica of the slab. */
-static int open_draw(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
-		     const struct rbx_server_set *not_servers)
-{
-	struct rbx_server_set set = *not_servers, holders = { 0 };
-	int server = -ENOSPC;
-
-	rbx_slab_lock(slab);
-	rbx_slab_holders(slab, &holders);
-	rbx_slab_unlock(slab);
-	if (rbx_asks_join_domains(upkeep, &holders, &set))
-		server = rbx_asks_draw(upkeep, &set);
-	return server >= 0 ? server : rbx_asks_draw(upkeep, not_servers);
-}
-
-/* Asks for one more replica of a slab. 0; or why not. */
-static int open_ask(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
-		    const struct rbx_server_set *not_servers)
-{
-	int err, server = open_draw(upkeep, slab, not_servers);
-
-	if (server < 0)
-		return upkeep->asked_count ? answers_wait(upkeep) :
-					     upkeep->open_err;
-	err = room_wait(upkeep, (uint32_t)server);
-	/* It may have refused meanwhile. */
-	if (!err && !rbx_server_set_has(&upkeep->open_refused, (uint32_t)server))
-		(void)rbx_loans_ask(upkeep, slab, (uint32_t)server);
-	return err;
-}
-
-int rbx_loans_borrow_all(struct rbx_upkeep *upkeep)
-{
-	struct rbx_volume_map *map = upkeep->flow->map;
-	int err = 0;
-
-	upkeep->open_err = -ENODEV;
-	/* Bounded: open_next goes back only if a server has refused, and that is not asked
-	 * again. */
-	while (!err && (upkeep->open_next < map->slab_count || upkeep->asked_count)) {
-		struct rbx_server_set not_servers = upkeep->open_refused;
-		struct rbx_slab *slab;
-
-		if (upkeep->open_next == map->slab_count) {
-			err = answers_wait(upkeep);
-			continue;
-		}
-		slab = rbx_slab_at(&map->shape, upkeep->open_next);
-		if (servers_of(slab, &not_servers) < map->shape.replicas)
-			err = open_ask(upkeep, slab, &not_servers);
-		else
-			upkeep->open_next++;
-	}
-	return err;
 }

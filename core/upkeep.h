@@ -117,6 +117,7 @@ struct rbx_upkeep_server {
 	uint64_t incarnation; /* as the server said when it was connected; 0: not connected */
 	/* with its memory, or asked for; of the thread that makes rounds */
 	uint32_t replicas_count;
+	uint32_t drawn_count; /* entries of drawn[] */
 	uint64_t marked_until_ns[RBX_SERVER_MARKS]; /* the server has the mark until then */
 };
 
@@ -163,6 +164,13 @@ struct rbx_asked {
 	struct rbx_loan loan; /* but for MAP */
 };
 
+/* A server that will be asked for a replica of a slab, while a volume is opened. */
+struct rbx_drawn {
+	struct rbx_slab *slab;
+	uint32_t server;
+	uint32_t slot; /* which is taken already */
+};
+
 /* A server that is dead, while its replicas are looked for. */
 struct rbx_lost {
 	bool is_on;
@@ -203,6 +211,8 @@ struct rbx_upkeep {
 	uint32_t open_next; /* the next slab that needs memory */
 	struct rbx_server_set open_refused; /* servers */
 	int open_err; /* what the last one answered */
+	struct rbx_drawn drawn[RBX_OPEN_DRAWS_MAX]; /* in their order */
+	uint32_t drawn_count;
 	/* Of a named volume with replicas: a first write needs so many, because the record says
 	 * that each slab has them which was written. The host sets it. */
 	uint32_t copies_least;
@@ -441,7 +451,14 @@ static inline uint32_t rbx_upkeep_lacking(const struct rbx_attention *attention)
 
 /* ---- loans.c ----------------------------------------------------------------------*/
 
-/* Reserves a slot of a slab and asks a server for it. */
+/* Reserves a slot of a slab for what a server is to be asked for; or gives it up again. */
+uint32_t rbx_loans_reserve(struct rbx_upkeep *upkeep, struct rbx_slab *slab, uint32_t server);
+void rbx_loans_unreserve(struct rbx_upkeep *upkeep, struct rbx_slab *slab, uint32_t server,
+			 uint32_t slot);
+/* Asks a server for it. */
+struct rbx_asked *rbx_loans_send(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
+				 uint32_t server, uint32_t slot);
+/* Both. */
 struct rbx_asked *rbx_loans_ask(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
 				uint32_t server);
 /* A server has lent a slab, and labelled it if it has to; or err says why not. */
@@ -449,8 +466,6 @@ void rbx_loans_borrowed(struct rbx_upkeep *upkeep, const struct rbx_asked *asked
 			const struct rbx_loan *loan);
 /* Takes the answers that have come. Returns whether there was one. */
 bool rbx_loans_take(struct rbx_upkeep *upkeep);
-/* Borrows all replicas of all slabs; 0, or the reason. Blocks. */
-int rbx_loans_borrow_all(struct rbx_upkeep *upkeep);
 /* Before the slabs are abandoned: no slab waits for an answer any more. */
 void rbx_loans_withdraw(struct rbx_upkeep *upkeep);
 /* Does RBX_TASK_GIVE_BACK. For a named volume usually nothing is owed: its memory is the
@@ -460,6 +475,11 @@ void rbx_loans_give_back(struct rbx_upkeep *upkeep, struct rbx_slab *slab);
 void rbx_loans_pay_owed(struct rbx_upkeep *upkeep);
 /* Asks about a replica that is LEAVING, which its server may have revoked. */
 void rbx_loans_check_leaving(struct rbx_upkeep *upkeep, struct rbx_slab *slab);
+
+/* ---- loans_open.c ------------------------------------------------------------------*/
+
+/* Borrows all replicas of all slabs; 0, or the reason. Blocks. */
+int rbx_loans_borrow_all(struct rbx_upkeep *upkeep);
 
 /* ---- labels.c, for loans.c and upkeep_slab.c -------------------------------------------*/
 

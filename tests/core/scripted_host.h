@@ -52,6 +52,7 @@ struct host {
 	uint64_t due_ns; /* when the last round wanted the next one */
 	uint32_t waits_count; /* for answers, of an open */
 	uint32_t waits_end_count; /* the wait that a signal ends */
+	bool answers_at_wait; /* each server answers once for each wait */
 	uint32_t next_key;
 	uint64_t next_epoch;
 	bool reuses_keys; /* an area has the same key whenever it is lent */

@@ -187,6 +187,7 @@ static int answer(struct rbx_upkeep *upkeep, uint32_t index,
 	if (is_slow(server))
 		return -EAGAIN;
 	server->is_asked = false;
+	server->is_slow = host->answers_at_wait;
 	host->asks_count--;
 	if (server->kind == RBX_CALL_MAP)
 		return map(host, server, loan);
@@ -205,7 +206,8 @@ static int answers_wait(struct rbx_upkeep *upkeep)
 	if (host->waits_count == host->waits_end_count)
 		return -EINTR;
 	for (i = 0; i < HOST_SERVERS; i++)
-		host->servers[i].is_slow = false;
+		host->servers[i].is_slow =
+			host->answers_at_wait && !host->servers[i].is_asked;
 	return 0;
 }
 

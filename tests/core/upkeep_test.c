@@ -65,12 +65,37 @@ static void borrow_replica_twice_on_a_server_is_never_tried(void **state)
 	host_free(host);
 }
 
+/* Servers that take their time. */
+static struct host *make_slow_host(uint32_t slabs, uint32_t replicas, uint32_t servers)
+{
+	struct host *host = host_make(slabs, replicas, servers);
+
+	for (uint32_t i = 0; i < servers; i++)
+		host->servers[i].is_slow = true;
+	host->answers_at_wait = true;
+	return host;
+}
+
 static void borrow_all_asks_servers_side_by_side(void **state)
 {
-	struct host *host = open_host(4, 2, 4);
+	struct host *host = make_slow_host(4, 2, 4);
 
 	(void)state;
-	assert_in_range(host->asks_max_count, 3, 4);
+	assert_int_equal(rbx_upkeep_borrow_all(&host->upkeep), 0);
+	assert_int_equal(host->asks_max_count, 4);
+	host_free(host);
+}
+
+/* Chance draws some servers several times in a row. No server waits for that: each one is asked
+ * whenever the others are. */
+static void borrow_all_a_drawn_server_is_busy_the_others_are_asked(void **state)
+{
+	struct host *host = make_slow_host(3 * HOST_SERVERS, 1, HOST_SERVERS);
+
+	(void)state;
+	assert_int_equal(rbx_upkeep_borrow_all(&host->upkeep), 0);
+	assert_int_equal(host_census(host).whole, 3 * HOST_SERVERS);
+	assert_in_range(host->waits_count, 3, 4);
 	host_free(host);
 }
 
@@ -405,6 +430,8 @@ int main(void)
 		cmocka_unit_test(
 			borrow_replica_twice_on_a_server_is_never_tried),
 		cmocka_unit_test(borrow_all_asks_servers_side_by_side),
+		cmocka_unit_test(
+			borrow_all_a_drawn_server_is_busy_the_others_are_asked),
 		cmocka_unit_test(
 			borrow_all_refused_in_the_middle_nothing_is_asked_twice),
 		cmocka_unit_test(evict_moves_the_slab),
