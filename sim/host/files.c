@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -54,6 +53,17 @@ ssize_t __wrap_write(int fd, const void *buf, size_t size)
 	return sizeof(count);
 }
 
+/* Those of the C library do not call read() and write() in a way that could be seen. */
+int __wrap_eventfd_read(int fd, eventfd_t *count)
+{
+	return __wrap_read(fd, count, sizeof(*count)) < 0 ? -1 : 0;
+}
+
+int __wrap_eventfd_write(int fd, eventfd_t count)
+{
+	return __wrap_write(fd, &count, sizeof(count)) < 0 ? -1 : 0;
+}
+
 int __wrap_epoll_create1(int flags)
 {
 	(void)flags;
@@ -77,12 +87,19 @@ int __wrap_close(int fd)
 	return 0;
 }
 
+/* One that is below 0 is passed over. */
+static bool is_looked_at(const struct pollfd *one)
+{
+	return one->fd >= 0;
+}
+
 static int look(struct pollfd *fds, nfds_t count)
 {
 	int ready = 0;
 
 	for (nfds_t i = 0; i < count; i++) {
-		fds[i].revents = rbx_sim_descriptor_is_raised(fds[i].fd) ?
+		fds[i].revents = is_looked_at(&fds[i]) &&
+						 rbx_sim_descriptor_is_raised(fds[i].fd) ?
 					 POLLIN :
 					 0;
 		ready += fds[i].revents != 0;
@@ -103,10 +120,12 @@ int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 	if (ready != 0 || timeout_ms == 0)
 		return ready;
 	for (nfds_t i = 0; i < count; i++)
-		rbx_sim_descriptor_wait_begin(fds[i].fd);
+		if (is_looked_at(&fds[i]))
+			rbx_sim_descriptor_wait_begin(fds[i].fd);
 	(void)rbx_sim_pause(until_ns);
 	for (nfds_t i = 0; i < count; i++)
-		rbx_sim_descriptor_wait_end(fds[i].fd);
+		if (is_looked_at(&fds[i]))
+			rbx_sim_descriptor_wait_end(fds[i].fd);
 	return look(fds, count);
 }
 

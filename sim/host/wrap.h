@@ -11,6 +11,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sys/eventfd.h>
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
@@ -51,6 +52,8 @@ int __wrap_sched_yield(void);
 
 /* files.c */
 int __wrap_eventfd(unsigned int count, int flags);
+int __wrap_eventfd_read(int fd, eventfd_t *count);
+int __wrap_eventfd_write(int fd, eventfd_t count);
 ssize_t __wrap_read(int fd, void *buf, size_t size);
 ssize_t __real_read(int fd, void *buf, size_t size);
 ssize_t __wrap_write(int fd, const void *buf, size_t size);
