@@ -31,6 +31,9 @@
  *	                  server is to be put out, the record is taken back
  *	NAMED             all others are asked as well
  *	chosen            it counts: slabs are borrowed there from now on
+ *
+ * A server that was put OUT and can be reached again comes in the same way, as it may have missed
+ * writes: it gives up all that it has of the volume, before it is asked to accept.
  */
 #ifndef RBX_CLIENT_KEEPER_H
 #define RBX_CLIENT_KEEPER_H
@@ -104,8 +107,12 @@ bool rbx_keeper_is_behind(const struct rbx_keeper *keeper);
 
 /* Whether nothing is asked any more of the server that had this place. */
 bool rbx_keeper_is_done_with(const struct rbx_keeper *keeper, uint32_t server);
-/* While the server is connected: it makes the volume (newcomer.h). 0, or -errno; reported. */
-int rbx_keeper_welcome(struct rbx_named *named, struct rbx_session *session);
+/* Whether a server is OUT, so that it may return. */
+bool rbx_keeper_any_is_out(struct rbx_named *named);
+/* While the server is connected: it makes the volume (newcomer.h). returns: only if it is OUT. 0;
+ * -EAGAIN: it is about to be OUT, and what it has is still needed; -ENODEV: it does not return;
+ * -errno; reported. */
+int rbx_keeper_welcome(struct rbx_named *named, struct rbx_session *session, bool returns);
 /* The server of this place becomes a member, and former is forgotten. 0; or -errno, reported: it is
  * none, and nothing is asked of it any more. */
 int rbx_keeper_take(struct rbx_keeper *keeper, uint32_t server, uint64_t former);

@@ -18,16 +18,46 @@ bool rbx_keeper_is_done_with(const struct rbx_keeper *keeper, uint32_t server)
 	       rbx_intents_is_done_with(&keeper->intents, server);
 }
 
-int rbx_keeper_welcome(struct rbx_named *named, struct rbx_session *session)
+bool rbx_keeper_any_is_out(struct rbx_named *named)
+{
+	struct rbx_membership *membership = &named->proposer.membership;
+	bool any = false;
+	uint32_t i;
+
+	rbx_lock(&named->lock);
+	for (i = 0; i < membership->count && !any; i++)
+		any = membership->members[i].state == RBX_MEMBER_OUT;
+	rbx_unlock(&named->lock);
+	return any;
+}
+
+/* What a server has is needed until a record was chosen in which it is OUT. Then a next one is
+ * proposed, before which it was not IN. */
+static bool is_on_its_way_out(struct rbx_named *named, uint64_t incarnation,
+			      enum rbx_membership_place *place)
+{
+	struct rbx_membership *membership = &named->proposer.membership;
+	bool is;
+
+	rbx_lock(&named->lock);
+	*place = rbx_membership_place(membership, incarnation);
+	is = *place == RBX_PLACE_OUT && rbx_membership_find(membership, incarnation)->was_in;
+	rbx_unlock(&named->lock);
+	return is;
+}
+
+int rbx_keeper_welcome(struct rbx_named *named, struct rbx_session *session, bool returns)
 {
 	enum rbx_membership_place place;
 
-	rbx_lock(&named->lock);
-	place = rbx_membership_place(&named->proposer.membership,
-				     rbx_session_incarnation(session));
-	rbx_unlock(&named->lock);
+	if (is_on_its_way_out(named, rbx_session_incarnation(session), &place))
+		return rbx_error(-EAGAIN, "server %s is being put out of volume %s",
+				 rbx_session_name(session), named->record.name);
 	if (place == RBX_PLACE_IN || place == RBX_PLACE_COMES)
 		return rbx_error(-EEXIST, "server %s is one of the servers of volume %s already",
+				 rbx_session_name(session), named->record.name);
+	if (returns && place == RBX_PLACE_NOT)
+		return rbx_error(-ENODEV, "server %s was none of the servers of volume %s",
 				 rbx_session_name(session), named->record.name);
 	return rbx_newcomer_join(named, session);
 }

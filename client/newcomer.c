@@ -33,28 +33,21 @@ static int open_for(const struct rbx_named *named, struct rbx_session *session,
 	return rbx_session_talk(session, m);
 }
 
-/* What another client left there on its way, or what is OUT. In a record that was chosen the server
- * is no member that counts, so nobody needs it. */
-static int left_throw_away(struct rbx_named *named, struct rbx_session *session)
+/* What another client left there on its way, or what is OUT, counts for nothing: in a record that
+ * was chosen the server is no member that is IN. So it gives that up, whoever had it open. */
+static int mode_choose(struct rbx_named *named, struct rbx_session *session,
+		       enum rbx_wire_open_mode *mode)
 {
 	struct rbx_wire_volume volume;
-	struct rbx_wire_message m;
 	int err = rbx_named_look_for_id(named, session, &volume);
 
+	*mode = err ? RBX_WIRE_OPEN_CREATE : RBX_WIRE_OPEN_ANEW;
 	if (err == -ENOENT)
 		return 0;
 	if (!err && !volume.record.epoch)
 		err = rbx_error(-EBUSY, "server %s is being given to volume %s by %s: try again, or when the lease of that one is over if it has died",
 				rbx_session_name(session), named->record.name, volume.holder);
-	if (!err && volume.promised_epoch == named->epoch)
-		err = rbx_error(-EBUSY, "server %s was lost while this program had volume %s open: it is taken in when a program opens it",
-				rbx_session_name(session), named->record.name);
-	if (!err)
-		err = open_for(named, session, RBX_WIRE_OPEN_REMOVE, &m);
-	if (err)
-		return err;
-	rbx_newcomer_leave(session);
-	return 0;
+	return err;
 }
 
 static int owner_check(const struct rbx_named *named, const struct rbx_session *session,
@@ -77,13 +70,14 @@ static int room_try(struct rbx_session *session)
 
 int rbx_newcomer_join(struct rbx_named *named, struct rbx_session *session)
 {
+	enum rbx_wire_open_mode mode;
 	struct rbx_wire_message m;
 	int err = slab_bytes_check(named, session);
 
 	if (!err)
-		err = left_throw_away(named, session);
+		err = mode_choose(named, session, &mode);
 	if (!err)
-		err = open_for(named, session, RBX_WIRE_OPEN_CREATE, &m);
+		err = open_for(named, session, mode, &m);
 	if (!err)
 		err = owner_check(named, session, &m.volume.record);
 	if (!err)

@@ -9,6 +9,9 @@
  * Until it has accepted a record, the server forgets the volume when the session ends. So a client
  * that dies on the way leaves nothing there. One that dies later leaves a volume at the new server
  * whose record the others perhaps never saw. If so, the next one to take it in throws that away.
+ *
+ * A server that is OUT in a record which was chosen comes in the same way. It may have missed
+ * writes, so it throws away all that it has (docs/named-volumes.md, "A server that returns").
  */
 #ifndef RBX_CLIENT_NEWCOMER_H
 #define RBX_CLIENT_NEWCOMER_H

@@ -21,8 +21,9 @@ static int peer_welcomed(struct rbx_peer *peer, void *user)
 	const struct rbx_volume_server *server = user;
 	struct rbx_named *named = server->control->named;
 
-	return server->is_newcomer ? rbx_keeper_welcome(named, rbx_peer_session(peer)) :
-				  rbx_named_grant(named, rbx_peer_session(peer));
+	return server->is_newcomer ? rbx_keeper_welcome(named, rbx_peer_session(peer),
+						    server->is_to_return) :
+				 rbx_named_grant(named, rbx_peer_session(peer));
 }
 
 static void peer_down(struct rbx_peer *peer, void *user)

@@ -33,6 +33,7 @@ struct rbx_volume_server {
 	bool is_given_up; /* atomic: its peer is down, for good */
 	bool is_shunned; /* atomic: the record is about to say that it is out (keeper.h) */
 	bool is_newcomer; /* while it is connected: it is to become one of a named volume */
+	bool is_to_return; /* the same: only if it was one, and is OUT */
 	/* While it is connected: what the pool says of its place; NULL: nothing. */
 	const char *labels;
 	/* While the volume is opened: */

@@ -58,6 +58,26 @@ static bool is_fresh(const struct rbx_server *s, const struct rbx_client *client
 	       !rbx_lender_lent_to(s->lender, client->session_id);
 }
 
+static bool makes(const struct rbx_wire_volume_open *open)
+{
+	return open->mode == RBX_WIRE_OPEN_CREATE || open->mode == RBX_WIRE_OPEN_ANEW;
+}
+
+/* It counts for nothing: the writer's record says so. Its epoch is the one that was promised if the
+ * server was lost while that writer has the volume open; a later one shuts this one out as well. */
+static uint32_t give_up(struct rbx_server *s, struct rbx_client *client, uint64_t writer_epoch,
+			struct rbx_kept_volume *kept)
+{
+	if (writer_epoch != kept->acceptor.promised_epoch &&
+	    !rbx_acceptor_promise(&kept->acceptor, writer_epoch))
+		return RBX_REASON_TAKEN_OVER;
+	rbx_volume_bind(s, kept, client); /* ends the session before, with its queue pairs */
+	rbx_data_qps_end(s, client);
+	rbx_volume_unbind(client);
+	rbx_volume_end(s, kept);
+	return RBX_REASON_NONE;
+}
+
 /* Returns RBX_REASON_NONE, or the reason against it. */
 static uint32_t grant(struct rbx_server *s, struct rbx_client *client,
 		      const struct rbx_wire_volume_open *open,
@@ -67,7 +87,9 @@ static uint32_t grant(struct rbx_server *s, struct rbx_client *client,
 
 	if (!is_fresh(s, client, *kept))
 		return RBX_REASON_OUT_OF_TURN;
-	if (open->mode == RBX_WIRE_OPEN_CREATE)
+	if (open->mode == RBX_WIRE_OPEN_ANEW)
+		reason = give_up(s, client, open->writer_epoch, *kept);
+	if (!reason && makes(open))
 		reason = rbx_volume_make(s, client, open, kept);
 	if (reason)
 		return reason;
@@ -99,6 +121,8 @@ static uint32_t open_judge(const struct rbx_server *s, const struct rbx_client *
 		return RBX_REASON_NOT_OWNER;
 	if (open->mode != RBX_WIRE_OPEN_LOOK && !kept->record.epoch)
 		return RBX_REASON_NO_VOLUME;
+	if (open->mode == RBX_WIRE_OPEN_ANEW && rbx_volume_name_is_taken(s, open->name, kept))
+		return RBX_REASON_NAME_TAKEN;
 	return RBX_REASON_NONE;
 }
 

@@ -279,7 +279,7 @@ static bool volume_open_makes_sense(const struct rbx_wire_volume_open *open)
 
 	return rbx_wire_volume_name_makes_sense(open->name) &&
 	       rbx_wire_text_makes_sense(open->holder, sizeof(open->holder)) &&
-	       open->mode >= RBX_WIRE_OPEN_LOOK && open->mode <= RBX_WIRE_OPEN_REMOVE &&
+	       open->mode >= RBX_WIRE_OPEN_LOOK && open->mode <= RBX_WIRE_OPEN_ANEW &&
 	       looks == !open->holder[0] && looks == !open->writer_epoch &&
 	       (looks || open->volume_id);
 }

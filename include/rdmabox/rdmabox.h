@@ -340,7 +340,8 @@ enum rbx_event_kind {
 	RBX_EVENT_REBUILD_DONE, /* all slabs have all their replicas again */
 	RBX_EVENT_REBUILD_STUCK, /* no server can take the lost copies */
 	RBX_EVENT_DATA_LOST, /* the last copy of a slab is lost */
-	RBX_EVENT_SERVER_ADDED, /* a server of the pool has joined the volume */
+	/* A server of the pool has joined the volume, or one of a named volume has returned. */
+	RBX_EVENT_SERVER_ADDED,
 	RBX_EVENT_SERVER_LEFT_OUT, /* a server of the pool could not join; it is tried again */
 };
 
@@ -473,7 +474,8 @@ uint64_t rbx_volume_size(const struct rbx_volume *volume);
  *
  * Slabs that lack a replica are rebuilt on it. The call returns before that is done;
  * RBX_EVENT_REBUILD_DONE tells of the end. A server that was lost and runs again does
- * not come back by itself: it is added like a new one.
+ * not come back by itself: it is added like a new one. A named volume with replicas takes those
+ * back by itself that have kept their memory.
  *
  * A named volume with replicas gets the server for good, as by rbx_volume_members_add(): the call
  * returns when its servers have noted that.
@@ -486,8 +488,9 @@ uint64_t rbx_volume_size(const struct rbx_volume *volume);
  *	-EDQUOT: with a name: at the server this credential has as much memory or as many
  *		volumes as it may have
  *	-EEXIST: with a name: the server has another volume of it
- *	-EBUSY: with a name: the server was lost while the volume was open, and still has its
- *		memory: it is taken in when the volume is opened next
+ *	-EAGAIN: with a name: the server is being put out of the volume; try again
+ *	-EBUSY: with a name: the server is being given to the volume, perhaps by a program that
+ *		has died; try again, at the latest when its lease is over
  *	-ECANCELED: with a name: another program has taken the volume over, or too many of
  *		its servers are lost
  *	-EOPNOTSUPP: the volume is a named one with one replica

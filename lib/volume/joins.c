@@ -7,6 +7,9 @@
  * the beginning, or one that was lost and serves again. After a failure it tries that
  * member again later and later. No request waits for any of this.
  *
+ * A named volume whose servers are a list takes those back that are OUT (named_join.c), and no
+ * other one. It is told when one has returned, and not how often that was tried.
+ *
  * A member that leaves the pool stays with the volume: whether a server is gone is decided
  * by its connection, and one that wants to go drains.
  */
@@ -14,7 +17,7 @@
 #include <string.h>
 
 #include "lib/clock.h"
-#include "lib/volume/volume.h"
+#include "lib/volume/named.h"
 
 #define LOOK_EVERY_MS 2000
 #define RETRY_FIRST_MS 2000u
@@ -138,6 +141,12 @@ static bool is_used(struct rbx_volume *volume, const char *address)
 	return is;
 }
 
+/* A program cannot do anything about a server that returns, unless that one has no room. */
+static bool is_of_interest(const struct rbx_volume_joins *joins, int err)
+{
+	return joins->only_returns ? err == -ENOSPC || err == -EDQUOT : err != -EAGAIN;
+}
+
 static void member_try(struct rbx_volume *volume, const struct rbx_pool_member *member)
 {
 	struct rbx_volume_joins *joins = &volume->joins;
@@ -154,15 +163,17 @@ static void member_try(struct rbx_volume *volume, const struct rbx_pool_member *
 	if (!err) {
 		one->wait_ms = 0;
 		one->next_ns = 0;
-		tell(volume, RBX_EVENT_SERVER_ADDED, member->address, "it came into the pool");
+		tell(volume, RBX_EVENT_SERVER_ADDED, member->address,
+		     joins->only_returns ? "it is there again" : "it came into the pool");
 		return;
 	}
 	is_first = !one->wait_ms;
 	one->wait_ms = is_first ? RETRY_FIRST_MS : RBX_MIN(2 * one->wait_ms, RETRY_MAX_MS);
-	if (err == -EINVAL) /* its slabs, or a second address: it will not change soon */
+	/* Its slabs, or a second address, or it was none before: it will not change soon. */
+	if (err == -EINVAL || err == -ENODEV)
 		one->wait_ms = RETRY_MAX_MS;
 	one->next_ns = rbx_after_ms(one->wait_ms);
-	if (is_first && !is_left_out(joins, member->address))
+	if (is_first && is_of_interest(joins, err) && !is_left_out(joins, member->address))
 		tell(volume, RBX_EVENT_SERVER_LEFT_OUT, member->address, rbx_last_error());
 }
 
@@ -179,6 +190,8 @@ static void *joins_run(void *volume_pointer)
 	while (members && rbx_pool_worker_wait(&joins->worker, fd, LOOK_EVERY_MS)) {
 		size_t i, count = rbx_pool_members_get(joins->pool, members, RBX_POOL_MEMBERS_MAX);
 
+		if (joins->only_returns && !rbx_volume_named_may_return(volume))
+			continue;
 		tries_of_former_drop(joins, members, count);
 		for (i = 0; i < count && rbx_pool_worker_wait(&joins->worker, -1, 0); i++)
 			member_try(volume, &members[i]);

@@ -22,12 +22,15 @@ int rbx_volume_named_wait_even(struct rbx_volume *volume);
 
 /* named_join.c */
 
-/* The volume is open: servers that come into the pool become servers of it, if it has replicas, and
- * if the pool may change. 0, or -errno that was reported. */
+/* The volume is open: servers that come into the pool become servers of it, if it has replicas. If
+ * the pool cannot change, those return that are OUT. 0, or -errno that was reported. */
 int rbx_volume_named_watch(struct rbx_volume *volume, const char *servers);
-/* As rbx_volume_server_add(), and it becomes a server of the volume. add_lock is held. Blocks. */
+/* Whether a server is OUT. */
+bool rbx_volume_named_may_return(const struct rbx_volume *volume);
+/* As rbx_volume_server_add(), and it becomes a server of the volume. returns: only if it is OUT.
+ * add_lock is held. Blocks. */
 int rbx_volume_named_join(struct rbx_volume *volume, uint32_t index, const char *address,
-			  const char *labels);
+			  const char *labels, bool returns);
 /* Before the thread of joins.c is stopped: it does not wait for that any more. */
 void rbx_volume_named_join_no_more(struct rbx_volume *volume);
 

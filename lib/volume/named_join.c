@@ -3,6 +3,8 @@
  * named_join.c - servers that come into the pool become servers of a named volume that is open
  * (client/keeper_newcomer.c).
  *
+ * If the servers are a list, those come that are OUT and can be reached again.
+ *
  * A volume with one replica takes none: it has no record that could be changed while it is open.
  */
 #include <string.h>
@@ -12,8 +14,9 @@
 
 int rbx_volume_named_watch(struct rbx_volume *volume, const char *servers)
 {
-	if (!volume->control.keeper || !rbx_pool_text_may_change(servers))
+	if (!volume->control.keeper)
 		return 0;
+	volume->joins.only_returns = !rbx_pool_text_may_change(servers);
 	return rbx_pool_open(&volume->joins.pool, servers);
 }
 
@@ -31,8 +34,13 @@ static uint64_t former_of(const struct rbx_volume *volume, const char *address)
 	return 0;
 }
 
+bool rbx_volume_named_may_return(const struct rbx_volume *volume)
+{
+	return rbx_keeper_any_is_out(volume->control.named);
+}
+
 int rbx_volume_named_join(struct rbx_volume *volume, uint32_t index, const char *address,
-			  const char *labels)
+			  const char *labels, bool returns)
 {
 	struct rbx_volume_control *control = &volume->control;
 	uint64_t former = former_of(volume, address);
@@ -47,6 +55,7 @@ int rbx_volume_named_join(struct rbx_volume *volume, uint32_t index, const char 
 		return rbx_error(-EAGAIN, "the server that had the place of %s is still waited for",
 				 address);
 	control->servers[index].is_newcomer = true;
+	control->servers[index].is_to_return = returns;
 	err = rbx_volume_server_add(volume, index, address, labels);
 	control->servers[index].is_newcomer = false;
 	if (err)

@@ -330,7 +330,8 @@ static int server_join(struct rbx_volume *volume, uint32_t index, const char *se
 	return err;
 }
 
-static int server_add(struct rbx_volume *volume, const char *server, const char *labels)
+static int server_add(struct rbx_volume *volume, const char *server, const char *labels,
+		      bool returns)
 {
 	uint32_t index;
 	int err;
@@ -344,7 +345,7 @@ static int server_add(struct rbx_volume *volume, const char *server, const char 
 		rbx_error(err, "a volume has at most %u servers, including lost ones that are not replaced yet",
 			  RBX_SERVERS_MAX);
 	else if (volume->control.named)
-		err = rbx_volume_named_join(volume, index, server, labels);
+		err = rbx_volume_named_join(volume, index, server, labels, returns);
 	else
 		err = server_join(volume, index, server, labels);
 	pthread_mutex_unlock(&volume->add_lock);
@@ -355,12 +356,12 @@ int rbx_volume_add_server(struct rbx_volume *volume, const char *server)
 {
 	if (!volume || !server || !*server)
 		return rbx_error(-EINVAL, "a volume and the server's host:port must be given");
-	return server_add(volume, server, "");
+	return server_add(volume, server, "", false);
 }
 
 int rbx_volume_add_member(struct rbx_volume *volume, const struct rbx_pool_member *member)
 {
-	return server_add(volume, member->address, member->labels);
+	return server_add(volume, member->address, member->labels, volume->joins.only_returns);
 }
 
 int rbx_volume_discard(struct rbx_volume *volume, uint64_t offset,

@@ -36,11 +36,13 @@ struct rbx_left_out {
 	char reason[RBX_ERROR_TEXT_MAX];
 };
 
-/* The servers come from a pool that may change, and this is what becomes of its members. */
+/* The servers come from a pool that may change, or the volume has a name, and this is what becomes
+ * of the members of the pool. */
 struct rbx_volume_joins {
-	struct rbx_pool *pool; /* NULL: the servers are a list, and nothing of this is used */
+	struct rbx_pool *pool; /* NULL: nothing of this is used */
 	struct rbx_pool_worker worker; /* the thread that connects to them */
 	bool has_worker;
+	bool only_returns; /* of a named volume whose servers are a list: those that are OUT */
 	struct rbx_left_out *left_out; /* at the beginning; until the thread has told of them */
 	uint32_t left_out_count;
 	struct rbx_join_try *tries; /* of the thread */
@@ -99,7 +101,7 @@ bool rbx_volume_has_server(const struct rbx_volume *volume, const char *address)
 /* 0, or -EINVAL if it lends slabs of another length than the first one. */
 int rbx_volume_slab_bytes_check(const struct rbx_volume *volume, uint32_t index);
 
-/* volume.c: as rbx_volume_add_server(), for a member of the pool. */
+/* volume.c: as rbx_volume_add_server(), for a member of the pool of joins.c. */
 int rbx_volume_add_member(struct rbx_volume *volume, const struct rbx_pool_member *member);
 
 /* joins.c */

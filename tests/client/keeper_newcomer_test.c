@@ -13,6 +13,7 @@
 
 struct waiter {
 	struct world *w;
+	uint32_t server;
 	uint64_t former;
 	int err;
 	pthread_t thread;
@@ -22,18 +23,24 @@ static void *waiter_run(void *argument)
 {
 	struct waiter *waiter = argument;
 
-	waiter->err = rbx_keeper_take(&waiter->w->keeper, NEWCOMER, waiter->former);
+	waiter->err = rbx_keeper_take(&waiter->w->keeper, waiter->server, waiter->former);
 	return NULL;
 }
 
 /* Returns when the keeper can see it. */
-static void comes(struct waiter *waiter, struct world *w)
+static void comes_to(struct waiter *waiter, struct world *w, uint32_t place)
 {
 	waiter->w = w;
-	w->control.servers[NEWCOMER].peer = (struct rbx_peer *)&servers[NEWCOMER];
-	w->control.upkeep.servers[NEWCOMER].incarnation = NEWCOMER + 1;
+	waiter->server = place;
+	w->control.servers[place].peer = (struct rbx_peer *)&servers[place];
+	w->control.upkeep.servers[place].incarnation = place + 1;
 	assert_int_equal(pthread_create(&waiter->thread, NULL, waiter_run, waiter), 0);
 	woken_wait();
+}
+
+static void comes(struct waiter *waiter, struct world *w)
+{
+	comes_to(waiter, w, NEWCOMER);
 }
 
 static int waited(struct waiter *waiter)
@@ -182,6 +189,71 @@ static void former_one_is_forgotten(void **state)
 	assert_int_equal(waited(&waiter), 0);
 	assert_false(rbx_record_has_member(&servers[1].asked.record, 1));
 	assert_int_equal(servers[1].asked.record.members_count, 3);
+	/* It would be another new one, and does not return. */
+	talk_err = -ENODATA;
+	assert_int_equal(rbx_keeper_welcome(&w->named, (struct rbx_session *)&servers[0], true),
+			 -ENODEV);
+	assert_int_equal(rbx_keeper_welcome(&w->named, (struct rbx_session *)&servers[0], false),
+			 -ENODATA);
+	end(w);
+}
+
+/* The first one was put out, and can be reached again, with what it had. */
+static void server_that_was_out_returns(void **state)
+{
+	struct world *w = make(3);
+	struct waiter waiter = { .former = 1 };
+	uint32_t i;
+
+	(void)state;
+	assert_false(rbx_keeper_any_is_out(&w->named));
+	suspect(w, 0);
+	for (i = 0; i < 3; i++) {
+		(void)turn(w);
+		answers(1, 0);
+		answers(2, 0);
+	}
+	(void)turn(w);
+	assert_true(is_down(w, 0));
+	assert_true(rbx_keeper_any_is_out(&w->named));
+	assert_int_equal(servers[0].asks_count, 0);
+	rbx_upkeep_server_begins(&w->control.upkeep, 0);
+	comes_to(&waiter, w, 0);
+	(void)turn(w);
+	assert_int_equal(servers[0].asks_count, 1);
+	assert_true(rbx_record_is_in(&servers[0].asked.record, 1));
+	answers(0, 0);
+	(void)turn(w);
+	answers(1, 0);
+	(void)turn(w);
+	assert_int_equal(waited(&waiter), 0);
+	assert_int_equal(servers[1].asked.record.members_count, 3);
+	assert_false(rbx_keeper_any_is_out(&w->named));
+	assert_true(rbx_server_set_has(&w->control.flow.map->servers_up, 0));
+	end(w);
+}
+
+/* What it has may be the last that there is, until a record was chosen that can do without. */
+static void server_that_is_about_to_be_out_gives_nothing_up(void **state)
+{
+	struct rbx_session *session = (struct rbx_session *)&servers[0];
+	struct world *w = make(3);
+
+	(void)state;
+	talk_err = -ENODATA;
+	assert_int_equal(rbx_keeper_welcome(&w->named, session, true), -EEXIST);
+	suspect(w, 0);
+	(void)turn(w);
+	assert_int_equal(rbx_keeper_welcome(&w->named, session, true), -EAGAIN);
+	answers(1, 0);
+	(void)turn(w); /* it is chosen, and the first one's vote is needed until the next one is */
+	assert_int_equal(rbx_keeper_welcome(&w->named, session, true), -EAGAIN);
+	answers(2, 0);
+	(void)turn(w);
+	answers(1, 0);
+	answers(2, 0);
+	(void)turn(w);
+	assert_int_equal(rbx_keeper_welcome(&w->named, session, true), -ENODATA);
 	end(w);
 }
 
@@ -290,6 +362,8 @@ int main(void)
 		cmocka_unit_test(newcomer_that_refuses_is_told_of_to_nobody),
 		cmocka_unit_test(server_is_put_out_before_one_comes),
 		cmocka_unit_test(former_one_is_forgotten),
+		cmocka_unit_test(server_that_was_out_returns),
+		cmocka_unit_test(server_that_is_about_to_be_out_gives_nothing_up),
 		cmocka_unit_test(place_of_one_that_is_waited_for_is_not_given_away),
 		cmocka_unit_test(newcomer_that_is_given_up_meanwhile_is_put_out),
 		cmocka_unit_test(newcomer_that_is_lost_alone_costs_nothing),

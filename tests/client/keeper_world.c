@@ -64,12 +64,13 @@ void woken_wait(void)
 /* ---- In the place of client/session.c: at the close, servers are asked one by one ----------*/
 
 struct rbx_wire_record closed_with;
+int talk_err;
 
 int rbx_session_talk(struct rbx_session *session, struct rbx_wire_message *message)
 {
 	(void)session;
 	closed_with = message->record;
-	return 0;
+	return talk_err;
 }
 
 int rbx_session_map_for(struct rbx_session *session, const struct rbx_wire_map *map,
@@ -170,6 +171,7 @@ struct world *make(uint32_t count)
 
 	memset(servers, 0, sizeof(servers));
 	memset(&closed_with, 0, sizeof(closed_with));
+	talk_err = 0;
 	w->now_ns = 1;
 	w->control.servers = calloc(RBX_SERVERS_MAX, sizeof(*w->control.servers));
 	w->control.server_count = count;
@@ -183,6 +185,7 @@ struct world *make(uint32_t count)
 		      calloc(1, rbx_flow_pool_size(&shape, 1)), 1);
 	record_choose(&w->named, count);
 	w->named.record.replicas = w->named.record.copies = 2;
+	w->named.record.slab_bytes = SLAB_BYTES;
 	w->control.upkeep.copies_least = 2;
 	rbx_keeper_init(&w->keeper, &w->control, &w->named);
 	rbx_keeper_begin(&w->keeper);

@@ -12,9 +12,11 @@
 #define SERVERS ASKED_PEERS /* the one at place i has the incarnation i + 1 */
 #define AGAIN_NS (RBX_UPKEEP_RETRY_MS * 1000000ull)
 
-/* In the place of client/session.c: at the close, servers are asked one by one. What they were
- * asked; epoch 0: nobody was. */
+/* In the place of client/session.c: at the close, servers are asked one by one, and one that comes
+ * is asked by the thread that has connected it. What they were asked; epoch 0: nobody was. */
 extern struct rbx_wire_record closed_with;
+/* What is asked so ends with this; 0 at first. */
+extern int talk_err;
 
 struct world {
 	struct rbx_volume_control control;

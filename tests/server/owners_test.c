@@ -188,12 +188,14 @@ static void admin_lists_and_removes_volumes_of_others(void **state)
 	assert_int_equal(names_listed(other, "one"), 0);
 	assert_int_equal(named_open(other, RBX_WIRE_OPEN_LOOK, "db", 0, NULL), -EACCES);
 	assert_int_equal(named_open(other, RBX_WIRE_OPEN_REMOVE, "db", 2, NULL), -EACCES);
+	assert_int_equal(named_open(other, RBX_WIRE_OPEN_ANEW, "db", 2, NULL), -EACCES);
 	ops = world_session_as(&world, "ops", ADMIN_SECRET);
 	assert_int_equal(names_listed(ops, "one"), 1);
 	assert_int_equal(names_listed(ops, "other"), 1);
 	assert_int_equal(named_open(ops, RBX_WIRE_OPEN_LOOK, "db", 0, &volume), 0);
 	assert_string_equal(volume.record.owner, "one");
 	assert_int_equal(named_open(ops, RBX_WIRE_OPEN_WRITE, "db", 2, NULL), -EACCES);
+	assert_int_equal(named_open(ops, RBX_WIRE_OPEN_ANEW, "db", 2, NULL), -EACCES);
 	assert_int_equal(named_open(ops, RBX_WIRE_OPEN_CREATE, "db", 2, NULL), -EEXIST);
 	named_expect(&world, qp, &loan); /* so far nobody is shut out */
 	assert_int_equal(named_open(ops, RBX_WIRE_OPEN_REMOVE, "db", 2, NULL), 0);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * rolling_test.c - servers of a named volume with two replicas are restarted one after another,
- * while a program writes to it and verifies without a pause. Each comes back as an empty one, and
- * becomes a server of the volume again.
+ * while a program writes to it and verifies without a pause. Each becomes a server of the volume
+ * again: if it comes back as an empty one, with all that it had in its memory file, or as it was,
+ * because it was only out of reach.
  */
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,6 +25,21 @@
 static struct server_process processes[SERVERS];
 static char list[512]; /* of all of them */
 static char path[64], pool[80]; /* the same as a file */
+static bool have_memory_files;
+
+static void file_of(int index, char file[64])
+{
+	snprintf(file, 64, "/dev/shm/rdmabox-rolling-%d-%d", (int)getpid(), index);
+}
+
+static void server_start(int index, const char *address)
+{
+	char file[64], option[96];
+
+	file_of(index, file);
+	snprintf(option, sizeof(option), "--memory-file=%s", file);
+	server_process_start(&processes[index], address, have_memory_files ? option : NULL);
+}
 
 static int begin(void **state)
 {
@@ -30,12 +47,13 @@ static int begin(void **state)
 	int i;
 
 	(void)state;
+	list[0] = '\0';
 	snprintf(path, sizeof(path), "/tmp/rdmabox-rolling.%d", (int)getpid());
 	snprintf(pool, sizeof(pool), "file:%s", path);
 	file = fopen(path, "w");
 	assert_non_null(file);
 	for (i = 0; i < SERVERS; i++) {
-		server_process_start(&processes[i], "127.0.0.1:0", NULL);
+		server_start(i, "127.0.0.1:0");
 		fprintf(file, "%s\n", processes[i].address);
 		strcat(list, i ? "," : "");
 		strcat(list, processes[i].address);
@@ -43,23 +61,25 @@ static int begin(void **state)
 	return fclose(file);
 }
 
+static int begin_with_memory_files(void **state)
+{
+	have_memory_files = true;
+	return begin(state);
+}
+
 static int finish(void **state)
 {
+	char file[64];
 	int i;
 
 	(void)state;
-	for (i = 0; i < SERVERS; i++)
+	for (i = 0; i < SERVERS; i++) {
 		server_process_kill(&processes[i]);
+		file_of(i, file);
+		(void)unlink(file);
+	}
+	have_memory_files = false;
 	return unlink(path);
-}
-
-static void restart(int index)
-{
-	char address[sizeof(processes[0].address)];
-
-	strcpy(address, processes[index].address);
-	server_process_kill(&processes[index]);
-	server_process_start(&processes[index], address, NULL);
 }
 
 /* ---- The program ------------------------------------------------------------------------------*/
@@ -161,25 +181,56 @@ static void wait_until_whole(struct program *program, uint32_t restarts)
 	tenant_wait(NULL, &program->writes_count, before + 1, false);
 }
 
+/* ---- What becomes of a server -----------------------------------------------------------------*/
+
+static void restart(struct program *program, int index)
+{
+	char address[sizeof(processes[0].address)];
+
+	(void)program;
+	strcpy(address, processes[index].address);
+	server_process_kill(&processes[index]);
+	server_start(index, address);
+}
+
+static void fall_silent(struct program *program, int index)
+{
+	uint32_t before = __atomic_load_n(&program->down_count, __ATOMIC_RELAXED);
+
+	server_process_signal(&processes[index], SIGSTOP);
+	tenant_wait(NULL, &program->down_count, before + 1, false);
+	server_process_signal(&processes[index], SIGCONT);
+}
+
 /* ---- Tests ------------------------------------------------------------------------------------*/
 
-static void volume_stays_whole_while_its_servers_are_restarted(void **state)
+/* The record names each server once, and none is missed. */
+static void expect_all_to_be_members(struct rbx_context *ctx)
+{
+	struct rbx_volume_info info;
+
+	assert_int_equal(rbx_volume_list(ctx, list, &info, 1), 1);
+	assert_int_equal(info.servers, SERVERS);
+	assert_int_equal(info.servers_there, SERVERS);
+	assert_int_equal(info.servers_out, 0);
+}
+
+static void stays_whole(const char *servers, void (*harm)(struct program *program, int index))
 {
 	const struct rbx_volume_create_options two = { .size_bytes = sizeof(two),
 						       .keep_s = UINT64_MAX,
 						       .replicas = 2 };
 	struct rbx_context *ctx = tenant_context("peer_timeout_ms=2000");
 	static struct program program;
-	struct rbx_volume_info info;
 	uint32_t i;
 
-	(void)state;
-	if (rbx_volume_create(ctx, pool, "db", (uint64_t)PAGES * PAGE, &two))
+	memset(&program, 0, sizeof(program));
+	if (rbx_volume_create(ctx, servers, "db", (uint64_t)PAGES * PAGE, &two))
 		fail_msg("%s", rbx_last_error());
-	program_open(&program, ctx, pool);
+	program_open(&program, ctx, servers);
 	assert_int_equal(pthread_create(&program.thread, NULL, program_run, &program), 0);
 	for (i = 0; i < SERVERS; i++) {
-		restart((int)i);
+		harm(&program, (int)i);
 		wait_until_whole(&program, i + 1);
 	}
 	__atomic_store_n(&program.stop, 1, __ATOMIC_RELAXED);
@@ -187,22 +238,50 @@ static void volume_stays_whole_while_its_servers_are_restarted(void **state)
 	expect_all(&program);
 	assert_int_equal(rbx_volume_close(program.volume), 0);
 
-	/* None of the servers is one of those that it was made on, and none of these is missed. */
-	assert_int_equal(rbx_volume_list(ctx, list, &info, 1), 1);
-	assert_int_equal(info.servers, SERVERS);
-	assert_int_equal(info.servers_there, SERVERS);
-	assert_int_equal(info.servers_out, 0);
+	expect_all_to_be_members(ctx);
 	program_open(&program, ctx, list);
 	expect_all(&program);
 	assert_int_equal(rbx_volume_close(program.volume), 0);
 	rbx_close(ctx);
 }
 
+/* None of the servers is one of those that it was made on. */
+static void volume_stays_whole_while_its_servers_are_restarted(void **state)
+{
+	(void)state;
+	stays_whole(pool, restart);
+}
+
+/* They are members as before, and come back by themselves: the servers are a list. */
+static void volume_stays_whole_while_servers_with_memory_files_are_restarted(void **state)
+{
+	(void)state;
+	stays_whole(list, restart);
+}
+
+static void volume_stays_whole_while_its_servers_are_out_of_reach(void **state)
+{
+	(void)state;
+	stays_whole(list, fall_silent);
+}
+
+static void volume_stays_whole_while_servers_of_a_pool_are_out_of_reach(void **state)
+{
+	(void)state;
+	stays_whole(pool, fall_silent);
+}
+
+#define TEST(name, begin) cmocka_unit_test_setup_teardown(name, begin, finish)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(volume_stays_whole_while_its_servers_are_restarted),
+		TEST(volume_stays_whole_while_its_servers_are_restarted, begin),
+		TEST(volume_stays_whole_while_servers_with_memory_files_are_restarted,
+		     begin_with_memory_files),
+		TEST(volume_stays_whole_while_its_servers_are_out_of_reach, begin),
+		TEST(volume_stays_whole_while_servers_of_a_pool_are_out_of_reach, begin),
 	};
 
-	return cmocka_run_group_tests(tests, begin, finish);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }
