@@ -155,6 +155,8 @@ static void told(struct rbx_volume *volume, const struct rbx_event *event,
 			     client->index, event->slab_count);
 	if (event->kind == RBX_EVENT_REBUILD_DONE)
 		rbx_sim_tally(RBX_SIM_TALLY_rebuilds, 1);
+	if (event->kind == RBX_EVENT_SERVER_ADDED)
+		rbx_sim_tally(RBX_SIM_TALLY_returned, 1);
 	RBX_SIM_TRACE(client->node, "volume-event", "kind", event->kind,
 		      "slabs", event->slab_count);
 }
@@ -333,7 +335,8 @@ static void *add(void *arg)
 	snprintf(address, sizeof(address), "n%u:7000", addition->server->node);
 	/* Refused while the volume still hopes for the earlier server. Then that one comes
 	 * back, or it is lost and added at the end. */
-	(void)rbx_volume_add_server(addition->client->volume, address);
+	if (!rbx_volume_add_server(addition->client->volume, address) && rbx_sim_world.is_named)
+		rbx_sim_tally(RBX_SIM_TALLY_returned, 1);
 	return NULL;
 }
 

@@ -42,6 +42,7 @@
 	X(racks_survived, "racks lost, and no page with them")                \
 	X(volumes_taken, "named volumes of a crashed client, taken by another") \
 	X(opened_without, "named volumes opened without a server that was lost since") \
+	X(returned, "servers that were out, back in a named volume that was open") \
 	X(renames, "named volumes that got another name")                     \
 	X(slabs_restored, "slabs that were there again after a restart")      \
 	X(slabs_lost, "slabs that lost their last replica, if allowed")       \
