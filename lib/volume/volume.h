@@ -49,13 +49,20 @@ struct rbx_volume_joins {
 	uint32_t tries_count;
 };
 
+/* A server of a named volume that is dead, if its place in the table was given away. */
+struct rbx_former {
+	uint64_t incarnation; /* 0: none */
+	char address[RBX_POOL_ADDRESS_BYTES];
+};
+
 struct rbx_volume {
 	struct rbx_context *ctx;
 	struct rbx_volume_options options;
 	struct rbx_volume_control control;
 	struct rbx_bounces bounces;
-	/* Held while a server is added; guards server_count of the control. */
+	/* Held while a server is added; guards server_count of the control, and formers. */
 	pthread_mutex_t add_lock;
+	struct rbx_former formers[RBX_MEMBERS_MAX];
 
 	pthread_mutex_t fence_lock; /* guards both below */
 	struct rbx_piece_list fenced; /* pieces that wait behind a fence, in order */

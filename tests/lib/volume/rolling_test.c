@@ -89,7 +89,7 @@ struct program {
 	uint32_t generations[PAGES]; /* of what was written last; 0: zeros */
 	uint32_t stop; /* atomic */
 	uint32_t writes_count; /* atomic */
-	uint32_t down_count, added_count; /* events; atomic */
+	uint32_t down_count, added_count, left_out_count; /* events; atomic */
 	pthread_t thread;
 };
 
@@ -142,6 +142,8 @@ static void note(struct rbx_volume *volume, const struct rbx_event *event, void 
 		__atomic_fetch_add(&program->down_count, 1, __ATOMIC_RELAXED);
 	if (event->kind == RBX_EVENT_SERVER_ADDED)
 		__atomic_fetch_add(&program->added_count, 1, __ATOMIC_RELAXED);
+	if (event->kind == RBX_EVENT_SERVER_LEFT_OUT)
+		__atomic_fetch_add(&program->left_out_count, 1, __ATOMIC_RELAXED);
 }
 
 static void program_open(struct program *program, struct rbx_context *ctx, const char *servers)
@@ -190,6 +192,18 @@ static void restart(struct program *program, int index)
 	(void)program;
 	strcpy(address, processes[index].address);
 	server_process_kill(&processes[index]);
+	server_start(index, address);
+}
+
+/* The program has tried in vain before it is there again. */
+static void restart_late(struct program *program, int index)
+{
+	uint32_t before = __atomic_load_n(&program->left_out_count, __ATOMIC_RELAXED);
+	char address[sizeof(processes[0].address)];
+
+	strcpy(address, processes[index].address);
+	server_process_kill(&processes[index]);
+	tenant_wait(NULL, &program->left_out_count, before + 1, false);
 	server_start(index, address);
 }
 
@@ -252,6 +266,12 @@ static void volume_stays_whole_while_its_servers_are_restarted(void **state)
 	stays_whole(pool, restart);
 }
 
+static void volume_stays_whole_while_its_servers_are_restarted_late(void **state)
+{
+	(void)state;
+	stays_whole(pool, restart_late);
+}
+
 /* They are members as before, and come back by themselves: the servers are a list. */
 static void volume_stays_whole_while_servers_with_memory_files_are_restarted(void **state)
 {
@@ -277,6 +297,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(volume_stays_whole_while_its_servers_are_restarted, begin),
+		TEST(volume_stays_whole_while_its_servers_are_restarted_late, begin),
 		TEST(volume_stays_whole_while_servers_with_memory_files_are_restarted,
 		     begin_with_memory_files),
 		TEST(volume_stays_whole_while_its_servers_are_out_of_reach, begin),
