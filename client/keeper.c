@@ -52,7 +52,7 @@ static void end(struct rbx_keeper *keeper)
 {
 	uint32_t i;
 
-	keeper->is_over = true;
+	RBX_STORE_RELAXED(&keeper->is_over, true);
 	keeper->is_proposing = false;
 	keeper->control->upkeep.copies_least = 0; /* first writes fail like all others */
 	for (i = 0; i < RBX_MEMBERS_MAX; i++)

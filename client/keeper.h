@@ -80,7 +80,7 @@ struct rbx_keeper {
 	struct rbx_server_set members; /* places that have a server of the volume; not OUT */
 	struct rbx_newcomer newcomer;
 	bool is_proposing;
-	bool is_over; /* no record will be accepted any more */
+	bool is_over; /* atomic: no record will be accepted any more */
 	struct rbx_server_set going; /* servers that the record which is proposed puts OUT */
 	struct rbx_server_set gone; /* suspects, and those that were judged; as the round began */
 	uint64_t again_ns; /* servers that could not be asked are asked again then */

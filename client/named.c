@@ -299,6 +299,7 @@ struct kept {
 	uint64_t labels_count; /* those with higher labels are given up */
 	struct rbx_upkeep *upkeep; /* takes them; NULL: they stay where they are */
 	uint32_t server;
+	uint32_t count; /* out: those that are kept */
 };
 
 /* Several servers tell their slabs at once, and the upkeep takes one at a time. */
@@ -316,7 +317,7 @@ static int adopt(struct rbx_named *named, const struct kept *kept,
 }
 
 /* A slab that was not complete has nothing that anybody could miss. */
-static int found(struct rbx_named *named, struct rbx_session *session, const struct kept *kept,
+static int found(struct rbx_named *named, struct rbx_session *session, struct kept *kept,
 		 const struct rbx_wire_label *label)
 {
 	const struct rbx_loan loan = {
@@ -329,19 +330,21 @@ static int found(struct rbx_named *named, struct rbx_session *session, const str
 
 	if (!label->is_complete || label->label > kept->labels_count)
 		return rbx_session_unmap(session, &loan);
+	kept->count++;
 	if (!kept->upkeep)
 		return 0;
 	err = adopt(named, kept, label, &loan);
 	if (!err)
 		return 0;
+	if (err == -ENOSPC) /* it was about to leave (core/slab_leaving.c) */
+		return rbx_session_unmap(session, &loan);
 	return rbx_error(-EPROTO, "volume %s: %s has slab %llu of it, %s", named->record.name,
 			 rbx_session_name(session), (unsigned long long)label->label - 1,
 			 err == -EEXIST ? "which is there too often" : "which cannot be");
 }
 
 /* All that a server has. */
-static int each_label(struct rbx_named *named, struct rbx_session *session,
-		      const struct kept *kept)
+static int each_label(struct rbx_named *named, struct rbx_session *session, struct kept *kept)
 {
 	uint32_t i, told_count = 0;
 	uint64_t cursor = 0;
@@ -377,21 +380,29 @@ static uint64_t labels_count(const struct rbx_named *named)
 int rbx_named_find(struct rbx_named *named, struct rbx_session *session,
 		   struct rbx_upkeep *upkeep, uint32_t server)
 {
-	const struct kept kept = { labels_count(named), upkeep, server };
+	struct kept kept = { .labels_count = labels_count(named), .upkeep = upkeep, .server = server };
 
 	return each_label(named, session, &kept);
 }
 
 int rbx_named_trim(struct rbx_named *named, struct rbx_session *session)
 {
-	const struct kept kept = { .labels_count = labels_count(named) };
+	struct kept kept = { .labels_count = labels_count(named) };
 
 	return each_label(named, session, &kept);
 }
 
 int rbx_named_forget(struct rbx_named *named, struct rbx_session *session)
 {
-	const struct kept nothing = { 0 };
+	struct kept nothing = { 0 };
 
 	return each_label(named, session, &nothing);
+}
+
+int rbx_named_count(struct rbx_named *named, struct rbx_session *session)
+{
+	struct kept all = { .labels_count = UINT64_MAX };
+	int err = each_label(named, session, &all);
+
+	return err ? err : (int)all.count;
 }

@@ -26,6 +26,7 @@ enum rbx_call_kind {
 	RBX_CALL_UNMAP, /* give it back */
 	RBX_CALL_CHECK, /* is it still ours? */
 	RBX_CALL_LABEL, /* all that a slab of a named volume has to have is there */
+	RBX_CALL_UNLABEL, /* that does not count any more */
 	RBX_CALL_STATS, /* the server's numbers */
 	RBX_CALL_TALK, /* a message about a named volume, and its answer */
 };
@@ -38,7 +39,7 @@ enum rbx_ask_state {
 
 struct rbx_ask {
 	enum rbx_ask_state state;
-	uint8_t kind; /* enum rbx_call_kind: MAP, UNMAP, CHECK, LABEL or TALK */
+	uint8_t kind; /* enum rbx_call_kind: MAP, UNMAP, CHECK, LABEL, UNLABEL or TALK */
 	struct rbx_loan loan; /* what it is about; of MAP, what was lent */
 	struct rbx_wire_map map; /* of MAP, for a named volume; else zeroed */
 	struct rbx_wire_message *message; /* of TALK: the request, then its answer */

@@ -168,10 +168,12 @@ static uint64_t free_bytes(struct rbx_upkeep *upkeep, uint32_t server)
 int rbx_asks_draw(struct rbx_upkeep *upkeep,
 		  const struct rbx_server_set *not_servers)
 {
+	struct rbx_server_set set = *not_servers;
 	uint32_t drawn[2], count;
 
 	rbx_lock(&upkeep->servers_lock);
-	count = rbx_volume_map_draw(upkeep->flow->map, not_servers, drawn);
+	rbx_server_set_join(&set, &upkeep->leaving);
+	count = rbx_volume_map_draw(upkeep->flow->map, &set, drawn);
 	rbx_unlock(&upkeep->servers_lock);
 	if (!count)
 		return -ENOSPC;
@@ -196,7 +198,8 @@ static bool busy_could(struct rbx_upkeep *upkeep, const struct rbx_server_set *s
 
 	rbx_lock(&upkeep->servers_lock);
 	for (i = 0; i < RBX_SERVER_SET_WORDS; i++)
-		found |= upkeep->busy.words[i] & up->words[i] & ~set->words[i];
+		found |= upkeep->busy.words[i] & up->words[i] &
+			 ~(set->words[i] | upkeep->leaving.words[i]);
 	rbx_unlock(&upkeep->servers_lock);
 	return found != 0;
 }

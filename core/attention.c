@@ -267,6 +267,7 @@ static enum rbx_attention_list list_of(const struct rbx_slab *slab)
 	case RBX_TASK_COPY:
 		return list_of_lack(slab, true);
 	case RBX_TASK_LABEL: /* it asks a server, as those do that borrow */
+	case RBX_TASK_UNLABEL:
 	case RBX_TASK_BORROW:
 		return list_of_lack(slab, false);
 	}

@@ -92,6 +92,7 @@ int rbx_borrower_call(struct rbx_borrower *b, enum rbx_call_kind kind,
 		[RBX_CALL_UNMAP] = RBX_WIRE_SLAB_UNMAP,
 		[RBX_CALL_CHECK] = RBX_WIRE_SLAB_QUERY,
 		[RBX_CALL_LABEL] = RBX_WIRE_SLAB_COMPLETE,
+		[RBX_CALL_UNLABEL] = RBX_WIRE_SLAB_INCOMPLETE,
 		[RBX_CALL_STATS] = RBX_WIRE_STATS,
 	};
 	struct rbx_call *call = &b->call;
@@ -202,6 +203,7 @@ static uint16_t answer_expected(const struct rbx_borrower *b)
 	case RBX_CALL_UNMAP:
 		return RBX_WIRE_SLAB_UNMAPPED;
 	case RBX_CALL_LABEL:
+	case RBX_CALL_UNLABEL:
 		return RBX_WIRE_VOLUME_DONE;
 	case RBX_CALL_TALK:
 		return talk_answer(b->call.talk_type);

@@ -3,8 +3,8 @@
  * labels.c - the labels of a named volume, by which its next client finds its slabs, see upkeep.h.
  *
  * What was lent for first writes, or was rebuilt, is labelled as complete by its server before it
- * counts. A server that could not be asked is asked again, until it has answered or is known
- * to be dead.
+ * counts. The label of what leaves is taken back before that misses a write (slab_leaving.c). A
+ * server that could not be asked is asked again, until it has answered or is known to be dead.
  */
 #include "core/upkeep.h"
 
@@ -67,20 +67,36 @@ static void rebuilt_over(struct rbx_upkeep *upkeep, const struct rbx_asked *aske
 	rbx_slab_unlock(asked->slab);
 }
 
+/* Of a replica that leaves. If the server is dead, the replica is lost soon. */
+static void unlabel_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked, int err)
+{
+	rbx_slab_lock(asked->slab);
+	if (err == -ESTALE || err == -EPERM)
+		rbx_slab_revoked(asked->slab, asked->server, &asked->loan);
+	else if (!err)
+		rbx_slab_unlabel_done(asked->slab, asked->server, &asked->loan);
+	(void)rbx_attention_note(&upkeep->flow->map->attention, asked->slab);
+	rbx_slab_unlock(asked->slab);
+}
+
 void rbx_labels_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked, int err)
 {
 	if (!asked->slab)
 		return;
 	if (may_answer(upkeep, asked->server, err))
 		rbx_asks_again(upkeep, asked);
+	else if (asked->kind == RBX_CALL_UNLABEL)
+		unlabel_over(upkeep, asked, err);
 	else if (asked->borrowing)
 		first_over(upkeep, asked, err);
 	else
 		rebuilt_over(upkeep, asked, err);
 }
 
-bool rbx_labels_rebuilt(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
+bool rbx_labels_task(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
+		     enum rbx_slab_task task)
 {
+	bool is_label = task == RBX_TASK_LABEL;
 	const struct rbx_replica *replica;
 	struct rbx_loan loan;
 	uint32_t server = 0;
@@ -88,7 +104,7 @@ bool rbx_labels_rebuilt(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 	int slot;
 
 	rbx_slab_lock(slab);
-	slot = rbx_slab_unlabelled(slab);
+	slot = is_label ? rbx_slab_unlabelled(slab) : rbx_slab_superfluous(slab);
 	if (slot >= 0) {
 		replica = rbx_slab_replica(slab, (uint32_t)slot);
 		server = rbx_replica_server(replica);
@@ -96,11 +112,15 @@ bool rbx_labels_rebuilt(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 		may_ask = upkeep->asked_count < RBX_ASKS_MAX &&
 			  !rbx_server_set_has(&upkeep->busy, server);
 	}
-	if (may_ask)
+	if (may_ask && is_label)
 		rbx_slab_label_asked(slab, (uint32_t)slot);
+	else if (may_ask)
+		rbx_slab_unlabel_asked(slab, (uint32_t)slot);
 	rbx_slab_unlock(slab);
 	if (may_ask)
-		rbx_asks_send(upkeep, server, RBX_CALL_LABEL, &loan, 0)->slab = slab;
+		rbx_asks_send(upkeep, server, is_label ? RBX_CALL_LABEL : RBX_CALL_UNLABEL, &loan,
+			      0)
+			->slab = slab;
 	return may_ask || slot < 0;
 }
 
@@ -120,9 +140,11 @@ int rbx_upkeep_adopt(struct rbx_upkeep *upkeep, uint32_t server, uint64_t label,
 		return -EINVAL;
 	slab = rbx_slab_at(&map->shape, (uint32_t)(label - 1));
 	if (rbx_slab_has_server(slab, server) ||
-	    rbx_slab_servers(slab, &others) == map->shape.replicas ||
 	    rbx_loan_index_twins(&map->loans, server, loan, twins, RBX_TWINS_MAX))
 		return -EEXIST;
+	/* Of one replica there are never two, but one of several may have been about to leave. */
+	if (rbx_slab_servers(slab, &others) == map->shape.replicas)
+		return map->shape.is_guarded ? -ENOSPC : -EEXIST;
 	rbx_slab_lock(slab);
 	slot = rbx_slab_borrow(slab, server);
 	slab->blank = false;

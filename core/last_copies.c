@@ -7,6 +7,12 @@ static uint32_t server_of(const struct rbx_slab *slab, uint32_t slot)
 	return rbx_replica_server(rbx_slab_replica(slab, slot));
 }
 
+/* Whether it has all, and the next client would find it. */
+static bool counts(const struct rbx_slab *slab, uint32_t slot)
+{
+	return rbx_slab_has_all(slab, slot) && !rbx_slab_is_unlabelling(slab, slot);
+}
+
 static bool is_elsewhere(struct rbx_flow *flow, const struct rbx_slab *slab,
 			 uint32_t server, rbx_server_is_up *is_up)
 {
@@ -15,7 +21,7 @@ static bool is_elsewhere(struct rbx_flow *flow, const struct rbx_slab *slab,
 	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++) {
 		uint32_t other;
 
-		if (!rbx_slab_has_all(slab, slot))
+		if (!counts(slab, slot))
 			continue;
 		other = server_of(slab, slot);
 		if (other != server && is_up(flow, other))
@@ -30,7 +36,7 @@ static bool is_beyond(const struct rbx_slab *slab, const struct rbx_server_set *
 	uint32_t slot;
 
 	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
-		if (rbx_slab_has_all(slab, slot) &&
+		if (counts(slab, slot) &&
 		    !rbx_server_set_has(servers, server_of(slab, slot)))
 			return true;
 	return false;
@@ -41,7 +47,7 @@ static bool is_at(const struct rbx_slab *slab, uint32_t server)
 	uint32_t slot;
 
 	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
-		if (rbx_slab_has_all(slab, slot) &&
+		if (counts(slab, slot) &&
 		    server_of(slab, slot) == server)
 			return true;
 	return false;
@@ -97,7 +103,7 @@ void rbx_last_copies_needed(struct rbx_flow *flow, const struct rbx_server_set *
 		rbx_slab_lock(slab);
 		if (!is_beyond(slab, servers))
 			for (slot = 0; slot < map->shape.slots; slot++)
-				if (rbx_slab_has_all(slab, slot))
+				if (counts(slab, slot))
 					rbx_server_set_add(needed, server_of(slab, slot));
 		rbx_slab_unlock(slab);
 	}

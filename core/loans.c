@@ -324,7 +324,7 @@ bool rbx_loans_take(struct rbx_upkeep *upkeep)
 			map_over(upkeep, &asked, err, &loan);
 		else if (asked.kind == RBX_CALL_UNMAP)
 			unmap_over(upkeep, &asked, err);
-		else if (asked.kind == RBX_CALL_LABEL)
+		else if (asked.kind == RBX_CALL_LABEL || asked.kind == RBX_CALL_UNLABEL)
 			rbx_labels_over(upkeep, &asked, err);
 		else
 			check_over(upkeep, &asked, err);

@@ -38,6 +38,9 @@
  * -EIO only after that. If one replica has the right data, that is written to the others that
  * were tried, before the granules are given back. A replica with bad data stays live.
  *
+ * A replica of a named volume that leaves its server takes every write until the server has
+ * taken its label back (slab_leaving.c): the next client must not find there what missed a write.
+ *
  * Rebuild (slab_rebuild.c): from the step on that makes a new replica REBUILDING, it gets
  * every write. Then each cell is copied to it. The copy holds the whole cell, so it waits for
  * writes from before that step. The replica is read only when all cells are there. A replica
@@ -254,6 +257,7 @@ enum rbx_slab_task {
 	RBX_TASK_SETTLE, /* rbx_slab_settle() */
 	RBX_TASK_COPY, /* with a record, start copies: rbx_slab_copy_next() */
 	RBX_TASK_LABEL, /* of a named volume: rbx_slab_unlabelled() */
+	RBX_TASK_UNLABEL, /* the same: rbx_slab_superfluous() */
 	RBX_TASK_BORROW, /* with a record, borrow memory: rbx_slab_borrow() */
 };
 
@@ -327,6 +331,20 @@ void rbx_slab_label_asked(struct rbx_slab *slab, uint32_t slot);
 /* The server has labelled it, if the loan is still in use. */
 void rbx_slab_labelled(struct rbx_slab *slab, uint32_t server, const struct rbx_loan *loan);
 
+/* ---- Leaving a server, of a guarded volume: slab_leaving.c ----------------*/
+
+/*
+ * The slot of a replica that leaves and is not needed any more: its server is to take the label
+ * back. -ENOENT: there is none, or that is under way.
+ */
+int rbx_slab_superfluous(const struct rbx_slab *slab);
+void rbx_slab_unlabel_asked(struct rbx_slab *slab, uint32_t slot);
+/* The server has taken the label back, if the loan is still in use: the replica is lost. */
+void rbx_slab_unlabel_done(struct rbx_slab *slab, uint32_t server, const struct rbx_loan *loan);
+/* A server is to have none: its replica leaves, or is lost if it was never complete. Returns
+ * whether it has one. */
+bool rbx_slab_leave(struct rbx_slab *slab, uint32_t server);
+
 /* ---- On demand, and after a loss ------------------------------------------*/
 
 /* Which of its pages are good; only while it has_pages. */
@@ -391,6 +409,14 @@ uint8_t rbx_slab_targets(const struct rbx_slab *slab);
 
 /* Whether a slot is REBUILDING and has all that was ever acknowledged. */
 bool rbx_slab_stands_in(const struct rbx_slab *slab, uint32_t slot);
+
+/* Whether the server of a slot that is REBUILDING was asked to label it. */
+bool rbx_slab_may_be_labelled(const struct rbx_slab *slab, uint32_t slot);
+
+/* Whether the label of a slot's replica is being taken back: the next client may not find it. */
+bool rbx_slab_is_unlabelling(const struct rbx_slab *slab, uint32_t slot);
+/* No copies are under way: what has no label any more is lost. */
+void rbx_slab_unlabelled_lose(struct rbx_slab *slab);
 
 /* Whether the replica in a slot has all that was ever acknowledged. */
 static inline bool rbx_slab_has_all(const struct rbx_slab *slab, uint32_t slot)

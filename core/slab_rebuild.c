@@ -255,6 +255,10 @@ static void rebuild_succeed(struct rbx_slab *slab)
 		return; /* rbx_slab_labelled() goes on */
 	for (; targets; targets &= targets - 1)
 		target_is_done(slab, (uint32_t)__builtin_ctz(targets));
+	if (rbx_slab_shape(slab)->is_guarded) {
+		rbx_slab_unlabelled_lose(slab); /* what is superfluous has a label yet */
+		return;
+	}
 	leaving = rbx_slab_find(slab, RBX_REPLICA_LEAVING);
 	if (rbx_slab_readable(slab) > rbx_slab_shape(slab)->replicas) {
 		RBX_ASSERT(leaving >= 0);
@@ -342,6 +346,11 @@ int rbx_slab_unlabelled(const struct rbx_slab *slab)
 		return -ENOENT;
 	mask &= (uint32_t)~record->label_asked_mask;
 	return mask ? __builtin_ctz(mask) : -EAGAIN;
+}
+
+bool rbx_slab_may_be_labelled(const struct rbx_slab *slab, uint32_t slot)
+{
+	return slab->has_record && rbx_slab_record(slab)->label_asked_mask >> slot & 1;
 }
 
 void rbx_slab_label_asked(struct rbx_slab *slab, uint32_t slot)

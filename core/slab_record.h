@@ -48,6 +48,10 @@ struct rbx_slab_record {
 	 * complete; and have done so. */
 	uint8_t label_asked_mask;
 	uint8_t labelled_mask;
+	/* The same, slots that leave: their servers were asked to take the label back; and have
+	 * done so. See slab_leaving.c. */
+	uint8_t unlabel_asked_mask;
+	uint8_t unlabelled_mask;
 	uint16_t rebuild; /* number of the rebuild */
 	uint32_t copy_next; /* cell to copy next */
 	uint32_t copy_end; /* end of these cells */

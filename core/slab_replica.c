@@ -136,6 +136,8 @@ enum rbx_slab_task rbx_slab_task(const struct rbx_slab *slab)
 		return target_task(slab);
 	if (rbx_slab_copies_count(slab))
 		return RBX_TASK_NONE;
+	if (rbx_slab_superfluous(slab) >= 0)
+		return RBX_TASK_UNLABEL;
 	if (rbx_slab_count(slab, RBX_REPLICA_LIVE) < rbx_slab_shape(slab)->replicas &&
 	    rbx_slab_find(slab, RBX_REPLICA_EMPTY) >= 0)
 		return RBX_TASK_BORROW;
@@ -162,6 +164,10 @@ uint32_t rbx_slab_borrow(struct rbx_slab *slab, uint32_t server)
 	RBX_ASSERT(server < RBX_SERVERS_MAX);
 	RBX_ASSERT(!rbx_slab_has_server(slab, server));
 	rbx_replica_set_server(rbx_slab_replica(slab, slot), server);
+	if (slab->has_record) {
+		rbx_slab_record(slab)->unlabel_asked_mask &= (uint8_t)~(1u << slot);
+		rbx_slab_record(slab)->unlabelled_mask &= (uint8_t)~(1u << slot);
+	}
 	rbx_slab_move(slab, slot, RBX_REPLICA_BORROWING);
 	return slot;
 }
@@ -290,7 +296,7 @@ bool rbx_slab_evict(struct rbx_slab *slab, uint32_t server, uint64_t slab_id,
 			rbx_slab_move(slab, slot, RBX_REPLICA_LEAVING);
 		else if (rbx_slab_state(slab, slot) != RBX_REPLICA_REBUILDING)
 			return true; /* it is LEAVING */
-		else if (rbx_slab_stands_in(slab, slot))
+		else if (rbx_slab_stands_in(slab, slot) || rbx_slab_may_be_labelled(slab, slot))
 			return false; /* it will be LIVE soon, and asked for again */
 		else
 			rbx_slab_lose(slab, slot);

@@ -182,7 +182,8 @@ static bool is_idle(const struct rbx_slab *slab)
 	uint32_t slot;
 
 	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
-		if (rbx_slab_state(slab, slot) == RBX_REPLICA_BORROWING)
+		if (rbx_slab_state(slab, slot) == RBX_REPLICA_BORROWING ||
+		    rbx_slab_is_unlabelling(slab, slot))
 			return false;
 	return !rbx_slab_targets(slab) && !rbx_slab_copies_count(slab);
 }

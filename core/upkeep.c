@@ -25,8 +25,8 @@ void rbx_upkeep_evict(struct rbx_upkeep *upkeep, uint32_t server,
 	uint32_t index;
 	bool found;
 
-	/* The volume is being opened, and has borrowed nothing. Or nothing is moved. */
-	if (!map || map->shape.is_named)
+	/* The volume is being opened, and has borrowed nothing. Or nothing can be moved. */
+	if (!map || (map->shape.is_named && !map->shape.is_guarded))
 		return;
 	index = rbx_loan_index_find(&map->loans, server, eviction->slab_id,
 				    eviction->epoch);
@@ -200,10 +200,10 @@ static void stuck_tell(struct rbx_upkeep *upkeep)
 	if (!borrowing_is_over(upkeep) || is_left(upkeep, RBX_LIST_BORROW_WAITS))
 		return;
 	if (!count)
-		upkeep->is_stuck = false;
+		RBX_STORE_RELAXED(&upkeep->is_stuck, false);
 	if (!count || upkeep->is_stuck || !upkeep->stuck_err)
 		return;
-	upkeep->is_stuck = true;
+	RBX_STORE_RELAXED(&upkeep->is_stuck, true);
 	upkeep->ops->tell(upkeep, RBX_NEWS_REBUILD_STUCK, count, 0,
 			  upkeep->stuck_err);
 }

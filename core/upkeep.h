@@ -38,8 +38,9 @@
  * with a label that says which slab it is. So no slab may be had from two servers unless both have
  * the same contents. A server that was asked for a slab is waited for, and another one is asked
  * only after it has refused, or if it certainly has not labelled anything. If that is unknown
- * and the server is dead, the slab is dead as well. A dead slab is not lent anew, and nothing
- * is moved to another server.
+ * and the server is dead, the slab is dead as well. A dead slab is not lent anew. What
+ * leaves a server of a volume with replicas loses its label first (slab_leaving.c). With one
+ * replica nothing leaves.
  *
  * A server that was lost and comes back is added anew. The place of a lost server in the
  * table can be used again when nothing refers to it any more: its replicas are lost or
@@ -67,9 +68,9 @@ enum rbx_news {
 /* What the host does for upkeep: called by the thread that calls the upkeep, with no lock
  * held. A function may block only if its comment says so. */
 struct rbx_upkeep_ops {
-	/* Sends a request to a server, and does not wait: MAP, UNMAP, CHECK or LABEL. loan: but
-	 * for MAP. label: for a MAP of a named volume, 1 + the index of the slab; else 0. Nothing
-	 * else is asked of this server before answer() has said that this is over. */
+	/* Sends a request to a server, and does not wait: MAP, UNMAP, CHECK, LABEL or UNLABEL.
+	 * loan: but for MAP. label: for a MAP of a named volume, 1 + the index of the slab; else
+	 * 0. Nothing else is asked of this server before answer() has said that this is over. */
 	void (*ask)(struct rbx_upkeep *upkeep, uint32_t server,
 		    enum rbx_call_kind kind, const struct rbx_loan *loan, uint64_t label);
 	/*
@@ -77,7 +78,7 @@ struct rbx_upkeep_ops {
 	 * it was over at once. Else this is the answer: 0; -ENOTCONN, -ETIMEDOUT: the server
 	 * has not received it, or has not answered, and may be back. MAP: why it lends none
 	 * (-ETIMEDOUT: none yet); or the loan. UNMAP: another error: the loan has
-	 * ended. CHECK, LABEL: -ESTALE, -EPERM: it was revoked. Does not wait.
+	 * ended. CHECK, LABEL, UNLABEL: -ESTALE, -EPERM: it was revoked. Does not wait.
 	 */
 	int (*answer)(struct rbx_upkeep *upkeep, uint32_t server,
 		      struct rbx_loan *loan);
@@ -187,7 +188,9 @@ struct rbx_upkeep {
 	struct rbx_upkeep_server servers[RBX_SERVERS_MAX];
 	/* guards the map's table of servers, and that of the host; taken after a slab's lock */
 	struct rbx_lock servers_lock;
+	struct rbx_server_set leaving; /* servers that are to have nothing; under servers_lock */
 	bool any_went_down; /* atomic */
+	bool is_stuck; /* atomic: slabs need a replica, and no server would take one */
 
 	/* All below is used only by the thread that makes rounds. */
 	struct rbx_lost lost;
@@ -220,7 +223,6 @@ struct rbx_upkeep {
 	uint32_t rebuilt_count; /* replicas since all were live */
 	uint32_t dead_count; /* slabs */
 	uint32_t gone_count; /* dead servers whose place is not free yet */
-	bool is_stuck;
 	/* Of this round. */
 	/* parked slabs are tried again, and servers asked about loans they want back */
 	bool may_retry;
@@ -265,6 +267,12 @@ void rbx_upkeep_server_down(struct rbx_upkeep *upkeep, uint32_t server);
 void rbx_upkeep_evict(struct rbx_upkeep *upkeep, uint32_t server,
 		      const struct rbx_eviction *eviction);
 
+/* Nothing is borrowed there any more, until the place has another server, and what is there moves
+ * to other servers. Returns how many slabs still have something there; what such a call finds in a
+ * state in which it cannot leave, a later one takes along. Any thread; looks at all slabs. */
+uint32_t rbx_upkeep_server_leave(struct rbx_upkeep *upkeep, uint32_t server);
+bool rbx_upkeep_server_leaves(struct rbx_upkeep *upkeep, uint32_t server);
+
 static inline bool
 rbx_upkeep_server_is_down(const struct rbx_upkeep *upkeep, uint32_t server)
 {
@@ -274,8 +282,8 @@ rbx_upkeep_server_is_down(const struct rbx_upkeep *upkeep, uint32_t server)
 /* ---- Open, rounds, close -----------------------------------------------------*/
 
 /* While a named volume is opened: this server has this slab, complete. 0; -EINVAL: there is no
- * such slab, or no such loan; -EEXIST: this or enough other servers have it, or its memory was
- * had already. */
+ * such slab, or no such loan; -EEXIST: this server has it, or its memory was had already, or
+ * another one has the one replica; -ENOSPC: enough others have it, so this one is given back. */
 int rbx_upkeep_adopt(struct rbx_upkeep *upkeep, uint32_t server, uint64_t label,
 		     const struct rbx_loan *loan);
 
@@ -486,9 +494,9 @@ int rbx_loans_borrow_all(struct rbx_upkeep *upkeep);
 /* What was just lent for first writes is to be labelled before it is used. */
 void rbx_labels_ask(struct rbx_upkeep *upkeep, const struct rbx_asked *lent,
 		    const struct rbx_loan *loan);
-/* Does RBX_TASK_LABEL. False: its server does something else. */
-bool rbx_labels_rebuilt(struct rbx_upkeep *upkeep, struct rbx_slab *slab);
-/* A server was asked to label a slab, and has answered. */
+/* Does RBX_TASK_LABEL or RBX_TASK_UNLABEL. False: its server does something else. */
+bool rbx_labels_task(struct rbx_upkeep *upkeep, struct rbx_slab *slab, enum rbx_slab_task task);
+/* A server was asked to label a slab, or to take that back, and has answered. */
 void rbx_labels_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked, int err);
 
 #endif

@@ -39,6 +39,39 @@ void rbx_upkeep_server_begins(struct rbx_upkeep *upkeep, uint32_t server)
 	RBX_STORE_RELEASE(&place->went_down, false);
 	place->incarnation = 0;
 	rbx_upkeep_server_domain(upkeep, server, 0);
+	rbx_lock(&upkeep->servers_lock);
+	rbx_server_set_remove(&upkeep->leaving, server);
+	rbx_unlock(&upkeep->servers_lock);
+}
+
+bool rbx_upkeep_server_leaves(struct rbx_upkeep *upkeep, uint32_t server)
+{
+	bool leaves;
+
+	rbx_lock(&upkeep->servers_lock);
+	leaves = rbx_server_set_has(&upkeep->leaving, server);
+	rbx_unlock(&upkeep->servers_lock);
+	return leaves;
+}
+
+uint32_t rbx_upkeep_server_leave(struct rbx_upkeep *upkeep, uint32_t server)
+{
+	struct rbx_volume_map *map = upkeep->flow->map;
+	uint32_t i, count = 0;
+
+	rbx_lock(&upkeep->servers_lock);
+	rbx_server_set_add(&upkeep->leaving, server);
+	rbx_unlock(&upkeep->servers_lock);
+	for (i = 0; i < map->slab_count; i++) {
+		struct rbx_slab *slab = rbx_slab_at(&map->shape, i);
+
+		rbx_slab_lock(slab);
+		count += rbx_slab_leave(slab, server);
+		(void)rbx_attention_note(&map->attention, slab);
+		rbx_slab_unlock(slab);
+	}
+	upkeep->flow->ops->wake(upkeep->flow);
+	return count;
 }
 
 void rbx_upkeep_server_domain(struct rbx_upkeep *upkeep, uint32_t server,

@@ -464,7 +464,9 @@ static enum outcome task_do(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
 	case RBX_TASK_COPY:
 		return copy(upkeep, slab);
 	case RBX_TASK_LABEL:
-		return rbx_labels_rebuilt(upkeep, slab) ? IS_DONE : outcome_of(upkeep, -EAGAIN);
+	case RBX_TASK_UNLABEL:
+		return rbx_labels_task(upkeep, slab, task) ? IS_DONE :
+							     outcome_of(upkeep, -EAGAIN);
 	case RBX_TASK_NONE:
 		break;
 	}

@@ -296,8 +296,9 @@ static void labels_send(struct rbx_server *s, struct rbx_connection *c,
 	rbx_connection_answer(s, c, &answer);
 }
 
-static void slab_complete(struct rbx_server *s, struct rbx_connection *c,
-			  const struct rbx_wire_message *message)
+/* SLAB_COMPLETE, or SLAB_INCOMPLETE. */
+static void slab_label(struct rbx_server *s, struct rbx_connection *c,
+		       const struct rbx_wire_message *message)
 {
 	const struct rbx_lender_loan loan = { message->slab_id, message->epoch };
 	struct rbx_kept_volume *kept = c->client->volume;
@@ -307,8 +308,11 @@ static void slab_complete(struct rbx_server *s, struct rbx_connection *c,
 		rbx_connection_answer_error(s, c, message->request_id, reason);
 		return;
 	}
-	s->slabs[loan.slab_id - 1].map.is_complete = 1;
-	rbx_remember_slab(s, loan.slab_id, loan.epoch);
+	s->slabs[loan.slab_id - 1].map.is_complete = message->type == RBX_WIRE_SLAB_COMPLETE;
+	if (message->type == RBX_WIRE_SLAB_COMPLETE)
+		rbx_remember_slab(s, loan.slab_id, loan.epoch);
+	else
+		rbx_forget_slab(s, loan.slab_id);
 	done(s, c, message->request_id, kept->acceptor.promised_epoch);
 }
 
@@ -351,5 +355,5 @@ void rbx_volume_request(struct rbx_server *s, struct rbx_connection *c,
 	else if (message->type == RBX_WIRE_INTENTS)
 		intents_note(s, c, message);
 	else
-		slab_complete(s, c, message);
+		slab_label(s, c, message);
 }

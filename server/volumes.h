@@ -64,7 +64,7 @@ int rbx_volumes_init(struct rbx_server *s);
 void rbx_volumes_destroy(struct rbx_server *s);
 
 /* The requests about volumes: VOLUME_OPEN, VOLUME_LIST, VOLUME_ACCEPT, VOLUME_REMOVE,
- * VOLUME_RESERVE, LABELS, SLAB_COMPLETE and INTENTS. */
+ * VOLUME_RESERVE, LABELS, SLAB_COMPLETE, SLAB_INCOMPLETE and INTENTS. */
 void rbx_volume_request(struct rbx_server *s, struct rbx_connection *connection,
 			const struct rbx_wire_message *message);
 

@@ -261,6 +261,30 @@ static bool restarts(const struct rbx_sim_server *server)
 	return false;
 }
 
+/* A server that ends is lost for good: as many stay as a rebuild needs. */
+static bool may_end(void)
+{
+	return rbx_sim_servers_up() > RBX_REPLICAS_MAX &&
+	       (!rbx_sim_world.is_named || all_are_whole());
+}
+
+/* Of named volumes only what programs have open moves away. */
+static bool may_drain(void)
+{
+	uint32_t i;
+
+	for (i = 0; rbx_sim_world.is_named && i < rbx_sim_world.clients_count; i++)
+		if (!rbx_sim_world.clients[i].volume)
+			return false;
+	return !rbx_sim_world.is_named || may_end();
+}
+
+/* A client that has crashed meanwhile may not do without it. */
+bool rbx_sim_harm_may_stop(void)
+{
+	return !rbx_sim_world.is_named || all_are_whole();
+}
+
 static void harm(struct rbx_sim_server *server)
 {
 	uint32_t index = (uint32_t)(server - rbx_sim_world.servers);
@@ -281,13 +305,11 @@ static void harm(struct rbx_sim_server *server)
 	}
 	if (server->drain)
 		return; /* it will end anyway */
-	if (asked(RBX_SIM_SITE_server_drain, server))
+	if (may_drain() && asked(RBX_SIM_SITE_server_drain, server))
 		rbx_sim_server_drain(server);
 	else if (restarts(server))
 		crash(server, false);
-	else if (rbx_sim_servers_up() > RBX_REPLICAS_MAX &&
-		 (!rbx_sim_world.is_named || all_are_whole()) &&
-		 asked(RBX_SIM_SITE_server_crash, server))
+	else if (may_end() && asked(RBX_SIM_SITE_server_crash, server))
 		crash(server, true);
 }
 
@@ -318,12 +340,12 @@ static bool is_away(struct rbx_sim_client *client, enum rbx_sim_site site,
 	return true;
 }
 
-/* While a named volume lacks something, what it says in its record counts: a crash is likely then,
- * so that the next client has to rely on it. */
+/* While a named volume lacks something, or something leaves a server, what its record and its
+ * labels say counts: a crash is likely then, so that the next client has to rely on it. */
 static bool crashes(const struct rbx_sim_client *client)
 {
 	bool is_wounded = rbx_sim_world.is_named && !rbx_sim_world.one_replica &&
-			  !rbx_sim_client_is_whole(client);
+			  (!rbx_sim_client_is_whole(client) || another_drains(0));
 	uint32_t i, tries = is_wounded ? WOUNDED_TRIES : 1;
 
 	for (i = 0; i < tries; i++)
@@ -402,7 +424,9 @@ static void start_those_due(uint64_t now_ns)
 
 		if (rbx_sim_server_has_drained(server)) {
 			harmed(server->node, FELT_NS);
-			start_later(server);
+			server->is_for_good = rbx_sim_world.is_named;
+			if (!server->is_for_good)
+				start_later(server);
 		}
 		if (starts_at_ns[i] && starts_at_ns[i] <= now_ns)
 			start_again(server);
@@ -438,8 +462,6 @@ void rbx_sim_harm_heal(void)
 		rbx_sim_world.fabric->node_cut(server->node, false);
 		rbx_sim_node_stall(server->node, 0);
 		rbx_sim_memory_left(server->node, RBX_SIM_MEMORY_BYTES);
-		while (server->is_draining)
-			rbx_sim_sleep(PAUSE_NS_MAX);
 	}
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++) {
 		uint32_t node = rbx_sim_world.clients[i].node;
@@ -448,6 +470,12 @@ void rbx_sim_harm_heal(void)
 		rbx_sim_world.fabric->node_cut(node, false);
 		rbx_sim_node_stall(node, 0);
 	}
+	/* What they move away from servers that drain, clients of named volumes move. */
+	if (rbx_sim_world.is_named)
+		start_those_due(UINT64_MAX);
+	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++)
+		while (rbx_sim_world.servers[i].is_draining)
+			rbx_sim_sleep(PAUSE_NS_MAX);
 	/* Servers that have drained are due then as well. */
 	start_those_due(UINT64_MAX);
 	start_those_due(UINT64_MAX);

@@ -177,6 +177,7 @@ static const enum rbx_sim_site keepings[] = {
 	RBX_SIM_SITE_clock_skew,      RBX_SIM_SITE_preempt,
 	RBX_SIM_SITE_message_cut,     RBX_SIM_SITE_memory_slow,
 	RBX_SIM_SITE_slow_client,     RBX_SIM_SITE_slow_node,
+	RBX_SIM_SITE_server_drain,
 };
 
 static void draw_kept(void)

@@ -246,6 +246,8 @@ void rbx_sim_harm_heal(void);
 
 /* Whether the machines of all these servers may fail at once, and no slab is lost if its replicas
  * are in different ones. */
+/* Whether a server that has drained may end now. */
+bool rbx_sim_harm_may_stop(void);
 bool rbx_sim_harm_may_take(bool (*is_one)(const struct rbx_sim_server *server, uint32_t which),
 			   uint32_t which);
 /* It fails, and starts again later. */

@@ -216,6 +216,7 @@ static const struct layout layouts[RBX_WIRE_TYPES_END] = {
 	[RBX_WIRE_SLAB_COMPLETE] = { 8, true, walk_slab_id },
 	[RBX_WIRE_VOLUME_RESERVE] = { 64, false, walk_name },
 	[RBX_WIRE_INTENTS] = { 776, false, walk_intents },
+	[RBX_WIRE_SLAB_INCOMPLETE] = { 8, true, walk_slab_id },
 };
 
 RBX_STATIC_ASSERT(352 == 6 * 8 + 4 * 4 + RBX_SERVER_LABELS_BYTES + RBX_WIRE_PROOF_BYTES &&

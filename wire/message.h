@@ -56,12 +56,13 @@ enum rbx_wire_type {
 	RBX_WIRE_VOLUME, /* server: answer to both: what I know of the volume */
 	RBX_WIRE_VOLUME_ACCEPT, /* client: from now on this is its record */
 	RBX_WIRE_VOLUME_REMOVE, /* client: forget it */
-	RBX_WIRE_VOLUME_DONE, /* server: answer to these, SLAB_COMPLETE and INTENTS */
+	RBX_WIRE_VOLUME_DONE, /* server: answer to these, SLAB_(IN)COMPLETE and INTENTS */
 	RBX_WIRE_LABELS, /* client: which slabs do you have of it? */
 	RBX_WIRE_LABELS_REPLY, /* server: these */
 	RBX_WIRE_SLAB_COMPLETE, /* client: the contents of this slab are all there */
 	RBX_WIRE_VOLUME_RESERVE, /* client: this name, too, is for the volume and no other */
 	RBX_WIRE_INTENTS, /* client: what may be written just now, of these slabs */
+	RBX_WIRE_SLAB_INCOMPLETE, /* client: the contents of this slab do not count any more */
 	RBX_WIRE_TYPES_END,
 };
 
@@ -192,7 +193,7 @@ struct rbx_wire_message {
 		struct rbx_wire_intents intents;
 		char name[RBX_WIRE_VOLUME_NAME_BYTES]; /* VOLUME_RESERVE; empty: none */
 		uint64_t writer_epoch; /* VOLUME_DONE: that was promised */
-		uint64_t slab_id; /* SLAB_QUERY, SLAB_UNMAP, SLAB_COMPLETE */
+		uint64_t slab_id; /* SLAB_QUERY, SLAB_UNMAP, SLAB_COMPLETE, SLAB_INCOMPLETE */
 		uint64_t free_bytes; /* SLAB_UNMAPPED */
 		struct rbx_wire_evict evict;
 		struct rbx_wire_heartbeat_reply heartbeat_reply;

@@ -48,6 +48,7 @@
 			 { RBX_TASK_FREE_PAGES, "free_pages" }, \
 			 { RBX_TASK_COPY, "copy" },            \
 			 { RBX_TASK_LABEL, "label" },          \
+			 { RBX_TASK_UNLABEL, "unlabel" },      \
 			 { RBX_TASK_BORROW, "borrow" })
 
 /* perf and trace_pipe know only the numbers of enums, so these name them. */
@@ -64,6 +65,7 @@ TRACE_DEFINE_ENUM(RBX_TASK_LEND);
 TRACE_DEFINE_ENUM(RBX_TASK_FREE_PAGES);
 TRACE_DEFINE_ENUM(RBX_TASK_COPY);
 TRACE_DEFINE_ENUM(RBX_TASK_LABEL);
+TRACE_DEFINE_ENUM(RBX_TASK_UNLABEL);
 TRACE_DEFINE_ENUM(RBX_TASK_BORROW);
 
 TRACE_EVENT(rdmabox_submit,

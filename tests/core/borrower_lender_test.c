@@ -131,6 +131,7 @@ static void call_ended(struct client *c)
 		break;
 	case RBX_CALL_STATS:
 	case RBX_CALL_LABEL:
+	case RBX_CALL_UNLABEL:
 	case RBX_CALL_TALK:
 		break;
 	}

@@ -35,6 +35,7 @@ struct host_server {
 	uint32_t asked_count; /* to lend */
 	bool is_slow; /* answers nothing, but is not down */
 	bool is_slow_to_label; /* the same, if it is asked to label a slab */
+	bool is_slow_to_unlabel; /* the same, if it is asked to take that back */
 	int label_err; /* labels nothing, with this error */
 	bool labelled[HOST_AREAS];
 	bool is_asked; /* and has not answered */

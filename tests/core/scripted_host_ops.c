@@ -166,7 +166,7 @@ static int label(struct host_server *server)
 	if (!err)
 		err = check(server);
 	if (!err)
-		server->labelled[server->loan.slab_id] = true;
+		server->labelled[server->loan.slab_id] = server->kind == RBX_CALL_LABEL;
 	return err;
 }
 
@@ -174,7 +174,8 @@ static bool is_slow(const struct host_server *server)
 {
 	return !server->down &&
 	       (server->is_slow ||
-		(server->is_slow_to_label && server->kind == RBX_CALL_LABEL));
+		(server->is_slow_to_label && server->kind == RBX_CALL_LABEL) ||
+		(server->is_slow_to_unlabel && server->kind == RBX_CALL_UNLABEL));
 }
 
 static int answer(struct rbx_upkeep *upkeep, uint32_t index,
@@ -191,7 +192,7 @@ static int answer(struct rbx_upkeep *upkeep, uint32_t index,
 	host->asks_count--;
 	if (server->kind == RBX_CALL_MAP)
 		return map(host, server, loan);
-	if (server->kind == RBX_CALL_LABEL)
+	if (server->kind == RBX_CALL_LABEL || server->kind == RBX_CALL_UNLABEL)
 		return say(host, label(server));
 	return say(host, server->kind == RBX_CALL_UNMAP ? unmap(server) : check(server));
 }

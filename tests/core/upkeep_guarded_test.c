@@ -420,7 +420,7 @@ static void slab_is_had_from_as_many_servers_as_it_has_replicas(void **state)
 	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 1, 1, &loan), 0);
 	assert_int_equal(host_census(host).whole, 1);
 	assert_int_equal(rbx_upkeep_fewest_copies(&host->upkeep), 2);
-	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 2, 1, &loan), -EEXIST); /* two have it */
+	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 2, 1, &loan), -ENOSPC); /* two have it */
 	host_free(host);
 }
 

@@ -284,6 +284,7 @@ bool world_tend(struct world *world, uint32_t index)
 	case RBX_TASK_COPY:
 		return rbx_slab_record_give(slab) && tend_copy(world, slab);
 	case RBX_TASK_LABEL: /* of named volumes */
+	case RBX_TASK_UNLABEL:
 	case RBX_TASK_NONE:
 		break;
 	}

@@ -148,8 +148,23 @@ static void slab_without_a_label_is_given_up(void **state)
 		labels = named_labels(session, 0);
 		assert_int_equal(labels.count, 1 + round);
 	}
+	/* Nor is one whose label was taken back; it is lent again. */
+	complete.type = RBX_WIRE_SLAB_INCOMPLETE;
+	complete.slab_id = labels.labels[1].slab_id;
+	complete.epoch = labels.labels[1].epoch;
+	assert_int_equal(rbx_session_talk(session, &complete), 0);
+	leave(&world, session, qp);
+	start_again(&world);
+	session = world_session(&world);
+	assert_int_equal(named_open(session, RBX_WIRE_OPEN_WRITE, "db", 4, NULL), 0);
+	qp = world_qp(&world, session);
+	labels = named_labels(session, 0);
+	assert_int_equal(labels.count, 1);
+	assert_int_equal(rbx_session_map_for(session,
+					     &(struct rbx_wire_map){ .label = 5, .is_complete = 1 },
+					     &open_loan),
+			 0);
 	/* One that is given back is not there any more. */
-	open_loan = named_loan_of(&labels.labels[1]);
 	assert_int_equal(rbx_session_unmap(session, &open_loan), 0);
 	leave(&world, session, qp);
 	start_again(&world);

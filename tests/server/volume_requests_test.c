@@ -195,6 +195,18 @@ static void all_labels_are_told(void **state)
 	labels = named_labels(session, 0);
 	for (i = 0; i < labels.count; i++)
 		assert_int_equal(labels.labels[i].is_complete, 1);
+	/* And may be so no more. */
+	complete.type = RBX_WIRE_SLAB_INCOMPLETE;
+	complete.slab_id = labels.labels[0].slab_id;
+	complete.epoch = labels.labels[0].epoch + 1;
+	assert_int_equal(rbx_session_talk(session, &complete), -ESTALE);
+	complete = (struct rbx_wire_message){ .type = RBX_WIRE_SLAB_INCOMPLETE,
+					      .slab_id = labels.labels[0].slab_id,
+					      .epoch = labels.labels[0].epoch };
+	assert_int_equal(rbx_session_talk(session, &complete), 0);
+	labels = named_labels(session, 0);
+	for (i = 0; i < labels.count; i++)
+		assert_int_equal(labels.labels[i].is_complete, i > 0);
 	rbx_session_close(session);
 	world_stop(&world);
 }
@@ -202,8 +214,8 @@ static void all_labels_are_told(void **state)
 static void what_needs_a_volume_is_refused_without_one(void **state)
 {
 	static const uint16_t types[] = { RBX_WIRE_VOLUME_REMOVE, RBX_WIRE_LABELS,
-					  RBX_WIRE_SLAB_COMPLETE, RBX_WIRE_SLAB_MAP,
-					  RBX_WIRE_INTENTS };
+					  RBX_WIRE_SLAB_COMPLETE, RBX_WIRE_SLAB_INCOMPLETE,
+					  RBX_WIRE_SLAB_MAP, RBX_WIRE_INTENTS };
 	struct raw_client raw;
 	struct world world;
 	size_t i;
@@ -213,7 +225,7 @@ static void what_needs_a_volume_is_refused_without_one(void **state)
 	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		struct rbx_wire_message m = { .type = types[i] };
 
-		if (m.type == RBX_WIRE_SLAB_COMPLETE)
+		if (m.type == RBX_WIRE_SLAB_COMPLETE || m.type == RBX_WIRE_SLAB_INCOMPLETE)
 			m.epoch = m.slab_id = 1;
 		if (m.type == RBX_WIRE_SLAB_MAP)
 			m.map.label = 1;

@@ -100,6 +100,7 @@ static struct rbx_wire_message sample(uint16_t type)
 		m.map = (struct rbx_wire_map){ 25, 1 };
 		break;
 	case RBX_WIRE_SLAB_COMPLETE:
+	case RBX_WIRE_SLAB_INCOMPLETE:
 		m.epoch = 26;
 		m.slab_id = 27;
 		break;

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * slab_leaving.c - a replica of a named volume leaves a server that is in use.
+ *
+ * The next client takes each replica that a server has labelled as complete. So one that leaves
+ * must have lost its label before it misses a write that is acknowledged, and another one must
+ * have its label by then:
+ *
+ *	LEAVING            another server is asked for memory, which gets a copy and is labelled
+ *	superfluous        there is one labelled replica more than wanted, which is this one: its
+ *	                   server is asked to take the label back. It goes on taking every write
+ *	unlabelled         the server has answered: the replica is LOST, and is given back when
+ *	                   nothing is under way to it
+ *
+ * If the client dies before the label is taken back, the next one finds one replica more than
+ * wanted. All of them have what was acknowledged, and it gives one back (labels.c).
+ *
+ * From the moment when a server is asked nobody knows whether it still has the label. So the
+ * replica does not count as a copy from then on (last_copies.c), even if the one that took its
+ * place is lost meanwhile. If the server dies instead of answering, it is put OUT like any other.
+ *
+ * An existing replica may differ after a write that failed by a fault of this machine, and then
+ * one of them is the truth (slab_rebuild.c). That may be the one that leaves, so it is kept until
+ * all are equal again.
+ */
+#include "core/slab.h"
+
+/* Readable replicas that the next client finds. */
+static uint32_t labelled_count(const struct rbx_slab *slab)
+{
+	uint32_t slot, count = 0;
+
+	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
+		count += slab->read_mask >> slot & 1 && !rbx_slab_is_unlabelling(slab, slot);
+	return count;
+}
+
+bool rbx_slab_is_unlabelling(const struct rbx_slab *slab, uint32_t slot)
+{
+	enum rbx_replica_state state = rbx_slab_state(slab, slot);
+
+	return slab->has_record &&
+	       (state == RBX_REPLICA_LEAVING || state == RBX_REPLICA_REBUILDING) &&
+	       rbx_slab_record(slab)->unlabel_asked_mask >> slot & 1;
+}
+
+int rbx_slab_superfluous(const struct rbx_slab *slab)
+{
+	uint32_t slot;
+
+	if (!rbx_slab_shape(slab)->is_guarded || !slab->has_record || rbx_slab_targets(slab) ||
+	    labelled_count(slab) <= rbx_slab_shape(slab)->replicas)
+		return -ENOENT;
+	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
+		if (rbx_slab_state(slab, slot) == RBX_REPLICA_LEAVING &&
+		    !rbx_slab_is_unlabelling(slab, slot))
+			return (int)slot;
+	return -ENOENT;
+}
+
+void rbx_slab_unlabel_asked(struct rbx_slab *slab, uint32_t slot)
+{
+	RBX_ASSERT(rbx_slab_state(slab, slot) == RBX_REPLICA_LEAVING);
+	rbx_slab_record(slab)->unlabel_asked_mask |= (uint8_t)(1u << slot);
+}
+
+void rbx_slab_unlabelled_lose(struct rbx_slab *slab)
+{
+	uint32_t slot;
+
+	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
+		if (rbx_slab_is_unlabelling(slab, slot) &&
+		    rbx_slab_record(slab)->unlabelled_mask >> slot & 1)
+			rbx_slab_lose(slab, slot);
+}
+
+void rbx_slab_unlabel_done(struct rbx_slab *slab, uint32_t server, const struct rbx_loan *loan)
+{
+	uint32_t slot;
+
+	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
+		if (rbx_slab_is_unlabelling(slab, slot) &&
+		    rbx_replica_is(rbx_slab_replica(slab, slot), server, loan->slab_id,
+				   loan->epoch))
+			rbx_slab_record(slab)->unlabelled_mask |= (uint8_t)(1u << slot);
+	if (!rbx_slab_targets(slab))
+		rbx_slab_unlabelled_lose(slab);
+	slab->attention = true;
+}
+
+bool rbx_slab_leave(struct rbx_slab *slab, uint32_t server)
+{
+	uint32_t slot;
+
+	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++) {
+		const struct rbx_replica *replica;
+		struct rbx_loan loan;
+
+		if (rbx_slab_state(slab, slot) == RBX_REPLICA_EMPTY)
+			continue;
+		replica = rbx_slab_replica(slab, slot);
+		if (rbx_replica_server(replica) != server)
+			continue;
+		loan = rbx_replica_loan(replica);
+		(void)rbx_slab_evict(slab, server, loan.slab_id, loan.epoch);
+		return true;
+	}
+	return false;
+}
