@@ -2,6 +2,11 @@
 /*
  * rdmabox volume add-server and remove-server.
  */
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
 #include "cli/volume/volume.h"
 
 /* ---- add-server -------------------------------------------------------------------------*/
@@ -54,16 +59,88 @@ static int remove_server_call(struct rbx_context *ctx)
 					 volume_wanted.old_server);
 }
 
+/* On a terminal, one line that is written over; left: 0 takes it away. */
+static void show_left(int left)
+{
+	if (!isatty(STDERR_FILENO))
+		return;
+	fputs("\r\033[K", stderr);
+	if (left > 0)
+		fprintf(stderr, "moving: %d slabs left", left);
+	fflush(stderr);
+}
+
+/* Until nothing is there. Returns 0 or an exit code after saying why. */
+static int move_all(struct rbx_volume *volume)
+{
+	const struct timespec pause = { .tv_nsec = 50000000 };
+	int left;
+
+	while ((left = rbx_volume_move_off(volume, volume_wanted.old_server)) > 0 &&
+	       !cli_interrupted()) {
+		show_left(left);
+		nanosleep(&pause, NULL);
+	}
+	show_left(0);
+	if (left < 0)
+		return cli_fail(&volume_remove_server_command, "%s", rbx_last_error());
+	return !left ? 0 :
+		       cli_fail(&volume_remove_server_command,
+				"interrupted: %d slabs are still at server %s; repeat the command to go on",
+				left, volume_wanted.old_server);
+}
+
+static int move(struct rbx_context *ctx)
+{
+	struct rbx_volume_options options;
+	struct rbx_volume *volume;
+	int rc;
+
+	rbx_volume_options_defaults(&options);
+	options.name = volume_wanted.name;
+	if (rbx_volume_open(ctx, &volume, volume_wanted.servers, 0, &options))
+		return cli_fail(&volume_remove_server_command, "%s", rbx_last_error());
+	rc = move_all(volume);
+	rbx_volume_close(volume);
+	return rc;
+}
+
+/* A server that is out, or has nothing, goes at once. */
+static int remove_server_from(struct rbx_context *ctx)
+{
+	int rc, err = remove_server_call(ctx);
+
+	if (err == -EADDRINUSE) {
+		rc = move(ctx);
+		if (rc)
+			return rc;
+		err = remove_server_call(ctx);
+	}
+	return err ? cli_fail(&volume_remove_server_command, "%s", rbx_last_error()) : 0;
+}
+
 static int remove_server(int argc, char **argv)
 {
-	return volume_call(&volume_remove_server_command, argc, argv, remove_server_call, "");
+	struct rbx_context *ctx;
+	int rc = 0;
+
+	ctx = volume_begin(&volume_remove_server_command, argc, argv, &rc);
+	if (!ctx)
+		return rc;
+	cli_interrupt_catch(true);
+	rc = remove_server_from(ctx);
+	rbx_close(ctx);
+	return rc;
 }
 
 const struct cli_command volume_remove_server_command = {
 	.name = "volume remove-server",
-	.purpose = "take a server that is out from a volume, which no program has open",
-	.notes = "What it has of the volume does not count, and it gives that up if it is there. A server\n"
-		 "that is not out stays: what it has is not moved.",
+	.purpose = "take a server from a volume, which no program has open",
+	.notes = "If it is in use, what it has of the volume is moved to the other servers at first: they\n"
+		 "must be enough for all replicas, and have room. That needs a volume with replicas, and\n"
+		 "all servers have to be there. Ctrl-C ends the command in order, and the volume is whole\n"
+		 "at any time: repeat the command to go on. What a server has that is out does not\n"
+		 "count, and it gives that up if it is there.",
 	CLI_OPTIONS(remove_server_options),
 	.run = remove_server,
 	.prepare = volume_prepare,

@@ -219,14 +219,15 @@ static inline int rbx_volume_members_list(struct rbx_context *ctx, const char *s
  * @servers: those that it has, as for rbx_volume_members_add()
  * @server: its incarnation, 16 digits; or the "host:port" of one that is there, as in @servers
  *
- * It must be out: then nothing of what it has counts, whether it is dead or there. If it is there,
- * it gives up what it has. A server that is not out cannot be removed: what it has is not moved.
- * Stop it while a program has the volume open, if that has replicas: then it is put out, and
- * what it had is made anew at others.
+ * It must be out, or be there and have no slab. If it is out nothing of what it has counts, whether
+ * it is dead or there; if it is there, it gives up what it has. Of one that is in use the slabs are
+ * moved before: rbx_volume_move_off().
  *
  * Returns 0, or:
  *	-ENODEV: it is none of the volume's servers
- *	-EADDRINUSE: it is not out
+ *	-EADDRINUSE: it is not out, and has slabs
+ *	-EHOSTUNREACH: it is not out, and is not there
+ *	-ENOSPC: it is not out, and without it there are fewer servers than replicas
  *	-ENOENT: none of the servers has the volume
  *	-EBUSY: a program has it open, rbx_last_error() names it; or too few of its servers are
  *		there
@@ -236,6 +237,28 @@ static inline int rbx_volume_members_list(struct rbx_context *ctx, const char *s
  */
 int rbx_volume_members_remove(struct rbx_context *ctx, const char *servers, const char *name,
 			      const char *server);
+
+/**
+ * rbx_volume_move_off() - moves what a named volume has at a server to its other servers.
+ * @volume: it is open, and has replicas
+ * @server: its incarnation, 16 digits; or its "host:port"
+ *
+ * From the first call on nothing is borrowed at that server. Call it again and again, a few times
+ * in a second, until it returns 0: one slab is copied at a time, as for a server that drains.
+ * Requests go on meanwhile, and no slab has fewer copies than before. The server stays one of the
+ * volume's: close the volume and call rbx_volume_members_remove(). If the volume is closed before
+ * all is moved, the rest stays where it is; the next open borrows there again.
+ *
+ * Returns how many slabs have something there yet, or:
+ *	-ENODEV: it is none of the volume's servers that are there
+ *	-ENOSPC: too few servers or failure domains would be left for its replicas, or the others do
+ *		not have room for all; what was moved stays moved
+ *	-EOPNOTSUPP: the volume has no name, or has one replica of each slab
+ *	-EINVAL: no server was given
+ *	-ESTALE: another program has opened it, or too few of its servers answer
+ * Context: any thread; it looks at all slabs, and waits for no server.
+ */
+int rbx_volume_move_off(struct rbx_volume *volume, const char *server);
 
 /**
  * rbx_volume_remove() - removes a named volume, and gives its memory back.

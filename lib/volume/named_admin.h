@@ -29,4 +29,7 @@ int rbx_admin_grant_all(struct rbx_named *named, const struct rbx_crowd *crowd);
  * receives whether all have. */
 int rbx_admin_accept_all(struct rbx_named *named, const struct rbx_crowd *crowd, bool *by_all);
 
+/* 16 digits; 0: it is another text. named_remove.c. */
+uint64_t rbx_incarnation_of_text(const char *text);
+
 #endif

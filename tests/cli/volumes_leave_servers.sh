@@ -1,0 +1,107 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# rdmabox volume remove-server of a server that is in use: its slabs move to the others, and it is
+# forgotten. It is refused if the others cannot take them. A command that was killed at any moment
+# leaves the volume as it was, and can be repeated.
+
+. "$(dirname "$0")/rdmabox.sh"
+
+cd "$scratch" || exit 1
+addresses=()
+for _ in 1 2 3 4; do
+	start_server --memory 16M --slab 256K --lease 2000
+	addresses+=("$address")
+done
+start_server --memory 1M --slab 256K --lease 2000
+small=$address
+all=$(IFS=, && echo "${addresses[*]}")
+three=${addresses[0]},${addresses[1]},${addresses[2]}
+two=${addresses[0]},${addresses[1]}
+third=${addresses[2]}
+fourth=${addresses[3]}
+
+# shown KEY - of volume db, as all servers know it
+shown()
+{
+	expect_success volume show db --json --servers "$all"
+	key "$1"
+}
+
+# lent ADDRESS - slabs
+lent()
+{
+	expect_success stat "$1" --json
+	key slabs_lent
+}
+
+# holds SERVERS - the volume is at these servers, and has what was written
+holds()
+{
+	expect_success volume export db copy --servers "$1"
+	cmp -s -n 4M data copy || fault "it has other contents"
+	[ "$(shown copies)" = 2 ] || fault "its slabs do not have two copies: $(cat out)"
+}
+
+head -c 4M /dev/urandom >data
+
+# ---- what is refused ----------------------------------------------------------------------
+
+expect_success volume create db --size 8M --replicas 2 --servers "$two"
+expect_success volume import db data --servers "$two"
+expect_refusal '1 server for 2 replicas: add one first' \
+	volume remove-server db "${addresses[1]}" --servers "$two"
+expect_success volume add-server db "$small" --servers "$two"
+expect_refusal 'the others have room for|no other server of volume db takes' \
+	volume remove-server db "${addresses[1]}" --servers "$two,$small"
+expect_refusal 'is none of volume db' volume remove-server db "$fourth" --servers "$two,$small,$fourth"
+holds "$two,$small"
+expect_success volume remove db --servers "$two,$small"
+
+expect_success volume create db --size 8M --servers "$two"
+expect_success volume import db data --servers "$two"
+expect_refusal 'one replica of each slab, which cannot be moved' \
+	volume remove-server db "${addresses[1]}" --servers "$two"
+expect_success volume remove db --servers "$two"
+
+# ---- done ---------------------------------------------------------------------------------
+
+expect_success volume create db --size 8M --replicas 2 --servers "$three"
+expect_success volume import db data --servers "$three"
+[ "$(lent "$third")" -gt 0 ] || fault "the third server has nothing to move"
+expect_success volume remove-server db "$third" --servers "$three"
+[ "$(lent "$third")" = 0 ] || fault "it keeps what was moved"
+[ "$(shown servers)" = 2 ] || fault "it has not 2 servers"
+holds "$two"
+
+# A server that has nothing goes at once.
+expect_success volume add-server db "$third" --servers "$two"
+expect_success volume remove-server db "$third" --servers "$three"
+[ "$(shown servers)" = 2 ] || fault "it has not 2 servers"
+expect_success volume remove db --servers "$two"
+
+# ---- killed -------------------------------------------------------------------------------
+
+for ((round = 0; round < 6; round++)); do
+	expect_success volume create db --size 8M --replicas 2 --servers "$three"
+	expect_success volume import db data --servers "$three"
+	"$rdmabox" volume remove-server db "$third" --servers "$three" >killed.out 2>&1 &
+	killed=$!
+	sleep "$(printf 0.%03d $((RANDOM % 400)))" # another moment each time
+	kill -KILL "$killed" 2>/dev/null
+	wait "$killed" 2>/dev/null
+	expect_success volume export db copy --take-over --servers "$three"
+	cmp -s -n 4M data copy || fault "it has other contents after a command that was killed"
+	if [ "$(shown servers)" = 3 ]; then
+		for ((attempt = 0; attempt < 20 * limit_s; attempt++)); do
+			run volume remove-server db "$third" --servers "$three"
+			grep -q 'is open by' err || break
+			sleep 0.05
+		done
+		[ "$status" = 0 ] || { show; fault "exit code $status of the command that was repeated"; }
+	fi
+	[ "$(shown servers)" = 2 ] || fault "it has not 2 servers after the command was repeated"
+	holds "$two"
+	[ "$(lent "$third")" = 0 ] || fault "it keeps what was moved"
+	expect_success volume remove db --servers "$two"
+done

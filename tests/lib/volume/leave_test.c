@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* leave_test.c - what a named volume has at a server that is in use moves to the others. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "include/rdmabox/volumes.h"
+#include "tests/lib/volume/three_servers.h"
+
+#define PAGE 4096u
+#define SLABS 6u
+#define SIZE ((uint64_t)SLABS * TENANT_SLAB_BYTES)
+#define POLL_US 10000u
+
+static char two[256]; /* the servers that stay */
+static const char *third;
+
+static int begin(void **state)
+{
+	servers_start(state);
+	strcpy(two, pool);
+	*strrchr(two, ',') = '\0';
+	third = strrchr(pool, ',') + 1;
+	return 0;
+}
+
+static int open_at(struct rbx_context *ctx, struct rbx_volume **volume, const char *at)
+{
+	struct rbx_volume_options options;
+
+	rbx_volume_options_defaults(&options);
+	options.name = "db";
+	return rbx_volume_open(ctx, volume, at, 0, &options);
+}
+
+static void write_all(struct rbx_volume *volume, uint8_t byte)
+{
+	uint8_t page[PAGE];
+	uint32_t i;
+
+	memset(page, byte, PAGE);
+	for (i = 0; i < SLABS; i++)
+		assert_int_equal(rbx_write(volume, page, PAGE, i * (uint64_t)TENANT_SLAB_BYTES), 0);
+}
+
+static void read_all(struct rbx_volume *volume, uint8_t byte)
+{
+	uint8_t page[PAGE], expected[PAGE];
+	uint32_t i;
+
+	memset(expected, byte, PAGE);
+	for (i = 0; i < SLABS; i++) {
+		assert_int_equal(rbx_read(volume, page, PAGE, i * (uint64_t)TENANT_SLAB_BYTES), 0);
+		assert_memory_equal(page, expected, PAGE);
+	}
+}
+
+/* With so many replicas, written to. */
+static void make(struct rbx_context *ctx, const char *at, uint32_t replicas,
+		 struct rbx_volume **volume)
+{
+	struct rbx_volume_create_options options;
+
+	rbx_volume_create_options_defaults(&options);
+	options.replicas = replicas;
+	assert_int_equal(rbx_volume_create(ctx, at, "db", SIZE, &options), 0);
+	assert_int_equal(open_at(ctx, volume, at), 0);
+	write_all(*volume, 1);
+}
+
+static uint64_t lent_by_third(void)
+{
+	struct rbx_server_stats stats;
+
+	rbx_server_stats_get(servers[2], &stats);
+	return stats.slabs_lent;
+}
+
+static void slabs_move_while_they_are_written(void **state)
+{
+	struct rbx_context *ctx = tenant_context("");
+	struct rbx_volume *volume;
+	uint8_t byte = 1;
+	int left;
+
+	(void)state;
+	make(ctx, pool, 2, &volume);
+	assert_true(lent_by_third() > 0);
+	while ((left = rbx_volume_move_off(volume, third)) > 0) {
+		write_all(volume, ++byte);
+		usleep(POLL_US);
+	}
+	assert_int_equal(left, 0);
+	assert_int_equal(rbx_volume_close(volume), 0);
+	assert_int_equal(rbx_volume_members_remove(ctx, pool, "db", third), 0);
+	assert_int_equal(lent_by_third(), 0);
+	assert_int_equal(open_at(ctx, &volume, two), 0);
+	read_all(volume, byte);
+	assert_int_equal(rbx_volume_close(volume), 0);
+	assert_int_equal(rbx_volume_remove(ctx, two, "db", 0), 0);
+	rbx_close(ctx);
+}
+
+/* It is open again before all has moved, and nothing is missing. */
+static void move_that_was_left_off_goes_on(void **state)
+{
+	struct rbx_context *ctx = tenant_context("");
+	struct rbx_volume *volume;
+	int round;
+
+	(void)state;
+	make(ctx, pool, 2, &volume);
+	for (round = 0; round < 4; round++) {
+		assert_true(rbx_volume_move_off(volume, third) >= 0);
+		assert_int_equal(rbx_volume_close(volume), 0);
+		assert_int_equal(open_at(ctx, &volume, pool), 0);
+		read_all(volume, 1);
+	}
+	while (rbx_volume_move_off(volume, third) > 0)
+		usleep(POLL_US);
+	assert_int_equal(rbx_volume_close(volume), 0);
+	assert_int_equal(rbx_volume_members_remove(ctx, pool, "db", third), 0);
+	assert_int_equal(rbx_volume_remove(ctx, two, "db", 0), 0);
+	rbx_close(ctx);
+}
+
+static void move_that_cannot_be_is_refused(void **state)
+{
+	struct rbx_context *ctx = tenant_context("");
+	struct rbx_volume *volume;
+
+	(void)state;
+	make(ctx, pool, 3, &volume);
+	assert_int_equal(rbx_volume_move_off(volume, third), -ENOSPC);
+	assert_non_null(strstr(rbx_last_error(), "2 servers for 3 replicas"));
+	assert_int_equal(rbx_volume_move_off(volume, "127.0.0.1:1"), -ENODEV);
+	assert_int_equal(rbx_volume_move_off(volume, ""), -EINVAL);
+	assert_int_equal(rbx_volume_move_off(volume, "0123456789abcdef"), -ENODEV);
+	assert_int_equal(rbx_volume_close(volume), 0);
+	assert_int_equal(rbx_volume_members_remove(ctx, pool, "db", third), -EADDRINUSE);
+	assert_int_equal(rbx_volume_remove(ctx, pool, "db", 0), 0);
+
+	make(ctx, pool, 1, &volume);
+	assert_int_equal(rbx_volume_move_off(volume, third), -EOPNOTSUPP);
+	assert_non_null(strstr(rbx_last_error(), "one replica"));
+	assert_int_equal(rbx_volume_close(volume), 0);
+	assert_int_equal(rbx_volume_remove(ctx, pool, "db", 0), 0);
+
+	assert_int_equal(rbx_volume_open(ctx, &volume, pool, SIZE, NULL), 0);
+	assert_int_equal(rbx_volume_move_off(volume, third), -EOPNOTSUPP);
+	assert_int_equal(rbx_volume_close(volume), 0);
+	rbx_close(ctx);
+}
+
+/* Nothing was had from it; but of two replicas there are always two servers. */
+static void server_that_has_nothing_is_removed(void **state)
+{
+	struct rbx_context *ctx = tenant_context("");
+	struct rbx_volume_create_options options;
+
+	(void)state;
+	rbx_volume_create_options_defaults(&options);
+	options.replicas = 2;
+	assert_int_equal(rbx_volume_create(ctx, pool, "db", SIZE, &options), 0);
+	assert_int_equal(rbx_volume_members_remove(ctx, pool, "db", third), 0);
+	assert_int_equal(rbx_volume_members_remove(ctx, two, "db", strchr(two, ',') + 1), -ENOSPC);
+	assert_int_equal(rbx_volume_remove(ctx, two, "db", 0), 0);
+	rbx_close(ctx);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(slabs_move_while_they_are_written),
+		cmocka_unit_test(move_that_was_left_off_goes_on),
+		cmocka_unit_test(move_that_cannot_be_is_refused),
+		cmocka_unit_test(server_that_has_nothing_is_removed),
+	};
+
+	return cmocka_run_group_tests(tests, begin, servers_stop);
+}
