@@ -31,8 +31,8 @@ bool rbx_keeper_any_is_out(struct rbx_named *named)
 	return any;
 }
 
-/* What a server has is needed until a record was chosen in which it is OUT. Then a next one is
- * proposed, before which it was not IN. */
+/* What a server has is needed until a record was chosen in which it is OUT; and its vote, until the
+ * next one was chosen, before which it was not IN. */
 static bool is_on_its_way_out(struct rbx_named *named, uint64_t incarnation,
 			      enum rbx_membership_place *place)
 {
@@ -41,7 +41,8 @@ static bool is_on_its_way_out(struct rbx_named *named, uint64_t incarnation,
 
 	rbx_lock(&named->lock);
 	*place = rbx_membership_place(membership, incarnation);
-	is = *place == RBX_PLACE_OUT && rbx_membership_find(membership, incarnation)->was_in;
+	is = *place == RBX_PLACE_OUT && (rbx_membership_find(membership, incarnation)->was_in ||
+					 !rbx_named_is_chosen(named));
 	rbx_unlock(&named->lock);
 	return is;
 }

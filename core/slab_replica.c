@@ -360,9 +360,10 @@ enum rbx_slab_health rbx_slab_health(const struct rbx_slab *slab)
 		return RBX_SLAB_BLANK;
 	if (!slab->read_mask)
 		return RBX_SLAB_DEAD;
-	if (rbx_slab_count(slab, RBX_REPLICA_LIVE) == rbx_slab_shape(slab)->replicas)
-		return RBX_SLAB_WHOLE;
+	/* One of those that leave may be a target as well (slab_leaving.c). */
 	if (rbx_slab_targets(slab))
 		return RBX_SLAB_REBUILDING;
-	return RBX_SLAB_LACKING;
+	return rbx_slab_count(slab, RBX_REPLICA_LIVE) == rbx_slab_shape(slab)->replicas ?
+		       RBX_SLAB_WHOLE :
+		       RBX_SLAB_LACKING;
 }

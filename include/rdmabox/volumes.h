@@ -256,7 +256,7 @@ int rbx_volume_members_remove(struct rbx_context *ctx, const char *servers, cons
  *	-EOPNOTSUPP: the volume has no name, or has one replica of each slab
  *	-EINVAL: no server was given
  *	-ESTALE: another program has opened it, or too few of its servers answer
- * Context: any thread; it looks at all slabs, and waits for no server.
+ * Context: any thread; looks at all slabs, and waits while a server is being added.
  */
 int rbx_volume_move_off(struct rbx_volume *volume, const char *server);
 

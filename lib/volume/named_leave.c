@@ -125,19 +125,13 @@ static int kind_check(const struct rbx_volume *volume)
 	return 0;
 }
 
-int rbx_volume_move_off(struct rbx_volume *volume, const char *server)
+/* With add_lock held: no place gets another server. Returns how many slabs are left, or -errno. */
+static int move_off(struct rbx_volume *volume, const char *server)
 {
 	struct rbx_upkeep *upkeep = &volume->control.upkeep;
 	uint32_t left;
 	int err, place;
 
-	err = rbx_guard_use(volume->ctx, "rbx_volume_move_off");
-	if (!err)
-		err = kind_check(volume);
-	if (!err && (!server || !*server))
-		err = rbx_error(-EINVAL, "the server to move from must be given");
-	if (err)
-		return err;
 	if (RBX_LOAD_RELAXED(&volume->control.keeper->is_over))
 		return rbx_error(-ESTALE, "another program has opened volume %s, or too few of its servers answer",
 				 volume->options.name);
@@ -145,8 +139,9 @@ int rbx_volume_move_off(struct rbx_volume *volume, const char *server)
 	if (place < 0)
 		return rbx_error(-ENODEV, "server %s is none of those of volume %s that are there",
 				 server, volume->options.name);
-	if (!rbx_upkeep_server_leaves(upkeep, (uint32_t)place))
-		err = others_check(volume, (uint32_t)place, server);
+	err = rbx_upkeep_server_leaves(upkeep, (uint32_t)place) ?
+		      0 :
+		      others_check(volume, (uint32_t)place, server);
 	if (err)
 		return err;
 	left = rbx_upkeep_server_leave(upkeep, (uint32_t)place);
@@ -154,4 +149,20 @@ int rbx_volume_move_off(struct rbx_volume *volume, const char *server)
 		return rbx_error(-ENOSPC, "no other server of volume %s takes %u slabs that server %s has: add a server, or give the others more memory",
 				 volume->options.name, left, server);
 	return (int)left;
+}
+
+int rbx_volume_move_off(struct rbx_volume *volume, const char *server)
+{
+	int rc = rbx_guard_wait(volume->ctx, "rbx_volume_move_off");
+
+	if (!rc)
+		rc = kind_check(volume);
+	if (!rc && (!server || !*server))
+		rc = rbx_error(-EINVAL, "the server to move from must be given");
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&volume->add_lock);
+	rc = move_off(volume, server);
+	pthread_mutex_unlock(&volume->add_lock);
+	return rc;
 }
