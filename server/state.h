@@ -91,6 +91,7 @@ struct rbx_client {
 	struct rbx_holder own; /* of slabs that it borrows for itself */
 	struct rbx_kept_volume *volume; /* that it is bound to, or NULL */
 	bool only_removes; /* that volume: nothing else is allowed */
+	uint64_t seen_holder_id; /* of the volume that it has looked at last; 0: none */
 	uint32_t qps_count;
 	struct rbx_owner *owner;
 	char address[RBX_NAME_MAX]; /* where it was admitted from */

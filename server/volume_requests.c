@@ -64,10 +64,15 @@ static bool makes(const struct rbx_wire_volume_open *open)
 }
 
 /* It counts for nothing: the writer's record says so. Its epoch is the one that was promised if the
- * server was lost while that writer has the volume open; a later one shuts this one out as well. */
+ * server was lost while that writer has the volume open; a later one shuts this one out as well.
+ *
+ * The request may come late, when the writer has had another session begin anew, and the server is
+ * IN again. Then the volume has another holder than the session has seen: it was made since. */
 static uint32_t give_up(struct rbx_server *s, struct rbx_client *client, uint64_t writer_epoch,
 			struct rbx_kept_volume *kept)
 {
+	if (client->seen_holder_id != kept->holder.id)
+		return RBX_REASON_OUT_OF_TURN;
 	if (writer_epoch != kept->acceptor.promised_epoch &&
 	    !rbx_acceptor_promise(&kept->acceptor, writer_epoch))
 		return RBX_REASON_TAKEN_OVER;
@@ -152,6 +157,8 @@ static void volume_open(struct rbx_server *s, struct rbx_connection *c,
 		rbx_connection_answer_error(s, c, message->request_id, reason);
 		return;
 	}
+	if (open->mode == RBX_WIRE_OPEN_LOOK)
+		c->client->seen_holder_id = kept->holder.id;
 	volume_fill(s, kept, &answer);
 	answer.request_id = message->request_id;
 	rbx_connection_answer(s, c, &answer);

@@ -114,7 +114,8 @@ enum rbx_wire_open_mode {
 	RBX_WIRE_OPEN_WRITE, /* no other client writes from now on */
 	RBX_WIRE_OPEN_REMOVE, /* the same, and all that this one may do is remove it */
 	/* By its writer, whose record says that the server is OUT, or not that it is a member: it
-	 * gives up all that it has of the volume, and makes it anew; and write */
+	 * gives up all that it has of the volume, and makes it anew; and write. The session must
+	 * have looked at it, and it was not made anew since: or else the request comes late. */
 	RBX_WIRE_OPEN_ANEW,
 };
 

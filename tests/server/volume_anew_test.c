@@ -17,6 +17,12 @@ static bool nothing_is_lent(struct world *world)
 	return stats.slabs_lent == 0;
 }
 
+static int begin_anew(struct rbx_session *session, uint64_t epoch, struct rbx_wire_volume *volume)
+{
+	assert_int_equal(named_open(session, RBX_WIRE_OPEN_LOOK, "db", 0, NULL), 0);
+	return named_open(session, RBX_WIRE_OPEN_ANEW, "db", epoch, volume);
+}
+
 /* The writer has lost sight of the server, and comes with another session. */
 static void writer_has_a_server_begin_anew_in_its_own_epoch(void **state)
 {
@@ -27,7 +33,7 @@ static void writer_has_a_server_begin_anew_in_its_own_epoch(void **state)
 
 	(void)state;
 	named_two_begin(&two);
-	assert_int_equal(named_open(two.other, RBX_WIRE_OPEN_ANEW, "db", 1, &volume), 0);
+	assert_int_equal(begin_anew(two.other, 1, &volume), 0);
 	assert_int_equal(volume.record.epoch, 0);
 	assert_int_equal(volume.promised_epoch, 1);
 	assert_int_equal(volume.record.volume_id, NAMED_ID);
@@ -54,7 +60,7 @@ static void later_writer_has_a_server_begin_anew(void **state)
 
 	(void)state;
 	named_two_begin(&two);
-	assert_int_equal(named_open(two.other, RBX_WIRE_OPEN_ANEW, "db", 7, &volume), 0);
+	assert_int_equal(begin_anew(two.other, 7, &volume), 0);
 	assert_int_equal(volume.record.epoch, 0);
 	assert_int_equal(volume.promised_epoch, 7);
 	named_two_end(&two);
@@ -70,11 +76,59 @@ static void writer_that_is_shut_out_takes_nothing_away(void **state)
 	named_two_begin(&two);
 	assert_int_equal(named_open(two.other, RBX_WIRE_OPEN_WRITE, "db", 2, NULL), 0);
 	former = world_session(&two.world);
-	assert_int_equal(named_open(former, RBX_WIRE_OPEN_ANEW, "db", 1, NULL), -ESTALE);
+	assert_int_equal(begin_anew(former, 1, NULL), -ESTALE);
 	labels = named_labels(two.other, 0);
 	assert_int_equal(labels.count, 1);
 	assert_true(labels.labels[0].is_complete);
 	rbx_session_close(former);
+	named_two_end(&two);
+}
+
+/* The network was cut after it had looked, and its request comes when another session of the same
+ * writer has brought the server back: in the same epoch, or in the one that it came with. */
+static void late_request_finds_it_anew(uint64_t epoch)
+{
+	const struct rbx_wire_map map = { .label = 5, .is_complete = 1 };
+	struct rbx_wire_message accept;
+	struct rbx_wire_volume volume;
+	struct rbx_session *late;
+	struct named_two two;
+	struct rbx_loan loan;
+
+	named_two_begin(&two);
+	late = world_session(&two.world);
+	assert_int_equal(named_open(late, RBX_WIRE_OPEN_LOOK, "db", 0, NULL), 0);
+	assert_int_equal(begin_anew(two.other, epoch, &volume), 0);
+	accept = named_accept_of(&volume, epoch, 5);
+	assert_int_equal(rbx_session_talk(two.other, &accept), 0);
+	assert_int_equal(rbx_session_map_for(two.other, &map, &loan), 0);
+	assert_int_equal(named_open(late, RBX_WIRE_OPEN_ANEW, "db", epoch, NULL), -EPROTO);
+	rbx_session_close(late);
+	assert_int_equal(named_labels(two.other, 0).count, 1);
+	assert_int_equal(named_open(two.other, RBX_WIRE_OPEN_LOOK, "db", 0, &volume), 0);
+	assert_int_equal(volume.record.version, 5);
+	assert_int_equal(volume.is_open, 1);
+	named_two_end(&two);
+}
+
+static void late_request_takes_nothing_away(void **state)
+{
+	(void)state;
+	late_request_finds_it_anew(1);
+	late_request_finds_it_anew(7);
+}
+
+static void who_has_not_looked_takes_nothing_away(void **state)
+{
+	struct named_two two;
+
+	(void)state;
+	named_two_begin(&two);
+	assert_int_equal(named_open(two.other, RBX_WIRE_OPEN_ANEW, "db", 1, NULL), -EPROTO);
+	assert_int_equal(named_open(two.other, RBX_WIRE_OPEN_ANEW, "db", 7, NULL), -EPROTO);
+	named_expect(&two.world, two.qp, &two.loan);
+	assert_int_equal(named_labels(two.writer, 0).count, 1);
+	assert_int_equal(begin_anew(two.other, 1, NULL), 0);
 	named_two_end(&two);
 }
 
@@ -87,7 +141,7 @@ static void what_was_begun_anew_is_forgotten_with_its_session(void **state)
 	(void)state;
 	named_two_begin(&two);
 	next = world_session(&two.world);
-	assert_int_equal(named_open(next, RBX_WIRE_OPEN_ANEW, "db", 1, NULL), 0);
+	assert_int_equal(begin_anew(next, 1, NULL), 0);
 	rbx_session_close(next);
 	assert_int_equal(named_open(two.other, RBX_WIRE_OPEN_LOOK, "db", 0, NULL), -ENOENT);
 	named_two_end(&two);
@@ -121,6 +175,8 @@ int main(void)
 		cmocka_unit_test(writer_has_a_server_begin_anew_in_its_own_epoch),
 		cmocka_unit_test(later_writer_has_a_server_begin_anew),
 		cmocka_unit_test(writer_that_is_shut_out_takes_nothing_away),
+		cmocka_unit_test(late_request_takes_nothing_away),
+		cmocka_unit_test(who_has_not_looked_takes_nothing_away),
 		cmocka_unit_test(what_was_begun_anew_is_forgotten_with_its_session),
 		cmocka_unit_test(what_cannot_be_begun_anew_is_left_as_it_is),
 	};
