@@ -5,6 +5,9 @@
  * What was lent for first writes, or was rebuilt, is labelled as complete by its server before it
  * counts. The label of what leaves is taken back before that misses a write (slab_leaving.c). A
  * server that could not be asked is asked again, until it has answered or is known to be dead.
+ *
+ * A server that has FAILED (held.h) is asked for no label back: it may never answer. So what it has
+ * stays there, and nothing is copied only to move it away.
  */
 #include "core/upkeep.h"
 
@@ -67,14 +70,29 @@ static void rebuilt_over(struct rbx_upkeep *upkeep, const struct rbx_asked *aske
 	rbx_slab_unlock(asked->slab);
 }
 
+/* Whether the server refuses, or has FAILED. A volume that is being closed asks no more. */
+static bool is_in_vain(struct rbx_upkeep *upkeep, uint32_t server, int err)
+{
+	return err && err != -ESTALE && err != -EPERM &&
+	       !RBX_LOAD_RELAXED(&upkeep->is_closing) &&
+	       !rbx_upkeep_server_is_down(upkeep, server);
+}
+
 /* Of a replica that leaves. If the server is dead, the replica is lost soon. */
 static void unlabel_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked, int err)
 {
+	bool in_vain = is_in_vain(upkeep, asked->server, err);
+
+	/* Before its replica counts as a copy again. One that was judged is no suspect any more. */
+	if (in_vain)
+		rbx_held_suspect(&upkeep->flow->held, asked->server);
 	rbx_slab_lock(asked->slab);
 	if (err == -ESTALE || err == -EPERM)
 		rbx_slab_revoked(asked->slab, asked->server, &asked->loan);
 	else if (!err)
 		rbx_slab_unlabel_done(asked->slab, asked->server, &asked->loan);
+	else if (in_vain)
+		rbx_slab_unlabel_failed(asked->slab, asked->server, &asked->loan);
 	(void)rbx_attention_note(&upkeep->flow->map->attention, asked->slab);
 	rbx_slab_unlock(asked->slab);
 }
@@ -93,15 +111,48 @@ void rbx_labels_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked, i
 		rebuilt_over(upkeep, asked, err);
 }
 
-bool rbx_labels_task(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
-		     enum rbx_slab_task task)
+bool rbx_labels_keep(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
+{
+	uint32_t slot, count;
+
+	rbx_slab_lock(slab);
+	count = rbx_slab_count(slab, RBX_REPLICA_LIVE);
+	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
+		count += rbx_slab_state(slab, slot) == RBX_REPLICA_LEAVING &&
+			 rbx_held_has_failed(&upkeep->flow->held,
+					     rbx_replica_server(rbx_slab_replica(slab, slot)));
+	rbx_slab_unlock(slab);
+	return count >= rbx_slab_shape(slab)->replicas;
+}
+
+/*
+ * Whether a label may be taken back: not if a server of the slab has FAILED or is about to be put
+ * OUT. The record for that may be under way, made with a look at the label that would go. A server
+ * that becomes a suspect later is judged with another look, which needs the lock of the slab.
+ */
+static bool may_unlabel(struct rbx_upkeep *upkeep, const struct rbx_slab *slab, uint32_t server)
+{
+	struct rbx_server_set suspects, gone, have = { .words = { 0 } };
+	uint32_t i;
+
+	if (rbx_held_has_failed(&upkeep->flow->held, server))
+		return false;
+	(void)rbx_held_suspects(&upkeep->flow->held, &suspects, &gone);
+	(void)rbx_slab_servers(slab, &have);
+	for (i = 0; i < RBX_SERVER_SET_WORDS; i++)
+		if (have.words[i] & gone.words[i])
+			return false;
+	return true;
+}
+
+int rbx_labels_task(struct rbx_upkeep *upkeep, struct rbx_slab *slab, enum rbx_slab_task task)
 {
 	bool is_label = task == RBX_TASK_LABEL;
 	const struct rbx_replica *replica;
 	struct rbx_loan loan;
 	uint32_t server = 0;
-	bool may_ask = false;
-	int slot;
+	int slot, err = 0;
+	bool may_ask;
 
 	rbx_slab_lock(slab);
 	slot = is_label ? rbx_slab_unlabelled(slab) : rbx_slab_superfluous(slab);
@@ -109,9 +160,13 @@ bool rbx_labels_task(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
 		replica = rbx_slab_replica(slab, (uint32_t)slot);
 		server = rbx_replica_server(replica);
 		loan = rbx_replica_loan(replica);
-		may_ask = upkeep->asked_count < RBX_ASKS_MAX &&
-			  !rbx_server_set_has(&upkeep->busy, server);
+		if (!is_label && !may_unlabel(upkeep, slab, server))
+			err = -EBUSY;
+		else if (upkeep->asked_count == RBX_ASKS_MAX ||
+			 rbx_server_set_has(&upkeep->busy, server))
+			err = -EAGAIN;
 	}
+	may_ask = slot >= 0 && !err;
 	if (may_ask && is_label)
 		rbx_slab_label_asked(slab, (uint32_t)slot);
 	else if (may_ask)
@@ -121,36 +176,57 @@ bool rbx_labels_task(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
 		rbx_asks_send(upkeep, server, is_label ? RBX_CALL_LABEL : RBX_CALL_UNLABEL, &loan,
 			      0)
 			->slab = slab;
-	return may_ask || slot < 0;
+	return err;
 }
 
 /* ---- Opening a named volume ------------------------------------------------------------ */
+
+/*
+ * Whether a slab that is found at a server is taken, in its lock. Of one replica there are never
+ * two, but one of several may have been about to leave. That is one at a time: a second one too
+ * many was left by another writer.
+ */
+static int adopt_check(struct rbx_slab *slab, uint32_t server)
+{
+	const struct rbx_slab_shape *shape = rbx_slab_shape(slab);
+	struct rbx_server_set others = { .words = { 0 } };
+
+	if (rbx_slab_has_server(slab, server))
+		return -EEXIST;
+	if (rbx_slab_servers(slab, &others) < shape->replicas)
+		return 0;
+	if (!shape->is_guarded || slab->had_surplus)
+		return -EEXIST;
+	slab->had_surplus = true;
+	return -ENOSPC;
+}
 
 int rbx_upkeep_adopt(struct rbx_upkeep *upkeep, uint32_t server, uint64_t label,
 		     const struct rbx_loan *loan)
 {
 	struct rbx_volume_map *map = upkeep->flow->map;
 	uint64_t slab_bytes = (uint64_t)1 << map->shape.slab_shift;
-	uint32_t slot, number, twins[RBX_TWINS_MAX];
-	struct rbx_server_set others = { .words = { 0 } };
+	uint32_t slot, number = 0, twins[RBX_TWINS_MAX];
 	struct rbx_slab *slab;
+	int err;
 
 	if (!label || label > map->slab_count || !rbx_loan_fits(loan) ||
 	    loan->remote_addr > UINT64_MAX - slab_bytes)
 		return -EINVAL;
 	slab = rbx_slab_at(&map->shape, (uint32_t)(label - 1));
-	if (rbx_slab_has_server(slab, server) ||
-	    rbx_loan_index_twins(&map->loans, server, loan, twins, RBX_TWINS_MAX))
+	if (rbx_loan_index_twins(&map->loans, server, loan, twins, RBX_TWINS_MAX))
 		return -EEXIST;
-	/* Of one replica there are never two, but one of several may have been about to leave. */
-	if (rbx_slab_servers(slab, &others) == map->shape.replicas)
-		return map->shape.is_guarded ? -ENOSPC : -EEXIST;
 	rbx_slab_lock(slab);
-	slot = rbx_slab_borrow(slab, server);
-	slab->blank = false;
-	rbx_slab_lent(slab, slot, loan, RBX_REPLICA_LIVE);
-	number = rbx_replica_number(slab, slot);
+	err = adopt_check(slab, server);
+	if (!err) {
+		slot = rbx_slab_borrow(slab, server);
+		slab->blank = false;
+		rbx_slab_lent(slab, slot, loan, RBX_REPLICA_LIVE);
+		number = rbx_replica_number(slab, slot);
+	}
 	rbx_slab_unlock(slab);
+	if (err)
+		return err;
 	rbx_loan_index_add(&map->loans, number);
 	upkeep->servers[server].replicas_count++;
 	rbx_attention_relist(&map->attention, slab, RBX_PARK_NOT);

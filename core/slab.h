@@ -126,6 +126,7 @@ struct rbx_slab {
 	uint16_t states : 12; /* of the replicas: rbx_slab_state() */
 	uint16_t has_pages : 1; /* the host lent memory for lost pages */
 	uint16_t waits : 1; /* writes wait for memory: a blank or dead slab */
+	uint16_t had_surplus : 1; /* one replica too many was found: rbx_upkeep_adopt() */
 	struct rbx_replica frames[]; /* of all slots but the spare one */
 };
 
@@ -341,6 +342,8 @@ int rbx_slab_superfluous(const struct rbx_slab *slab);
 void rbx_slab_unlabel_asked(struct rbx_slab *slab, uint32_t slot);
 /* The server has taken the label back, if the loan is still in use: the replica is lost. */
 void rbx_slab_unlabel_done(struct rbx_slab *slab, uint32_t server, const struct rbx_loan *loan);
+/* Or it is not known to have done so, and is not waited for any more. */
+void rbx_slab_unlabel_failed(struct rbx_slab *slab, uint32_t server, const struct rbx_loan *loan);
 /* A server is to have none: its replica leaves, or is lost if it was never complete. Returns
  * whether it has one. */
 bool rbx_slab_leave(struct rbx_slab *slab, uint32_t server);

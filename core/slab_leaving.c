@@ -18,6 +18,12 @@
  * From the moment when a server is asked nobody knows whether it still has the label. So the
  * replica does not count as a copy from then on (last_copies.c), even if the one that took its
  * place is lost meanwhile. If the server dies instead of answering, it is put OUT like any other.
+ * If it refuses, it becomes a suspect (held.h), and it is not waited for any more. The replica
+ * counts again, as those at a suspect do: it is lost if its server is put OUT, and stays LEAVING if
+ * that has FAILED.
+ *
+ * A replica at a server that is about to be put OUT still has its label, and counts for what is
+ * superfluous here. labels.c takes no label back meanwhile: that could be the last one.
  *
  * An existing replica may differ after a write that failed by a fault of this machine, and then
  * one of them is the truth (slab_rebuild.c). That may be the one that leaves, so it is kept until
@@ -74,17 +80,38 @@ void rbx_slab_unlabelled_lose(struct rbx_slab *slab)
 			rbx_slab_lose(slab, slot);
 }
 
-void rbx_slab_unlabel_done(struct rbx_slab *slab, uint32_t server, const struct rbx_loan *loan)
+/* The slots with this loan whose servers were asked. */
+static uint8_t unlabelling_mask(const struct rbx_slab *slab, uint32_t server,
+				const struct rbx_loan *loan)
 {
 	uint32_t slot;
+	uint8_t mask = 0;
 
 	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
 		if (rbx_slab_is_unlabelling(slab, slot) &&
 		    rbx_replica_is(rbx_slab_replica(slab, slot), server, loan->slab_id,
 				   loan->epoch))
-			rbx_slab_record(slab)->unlabelled_mask |= (uint8_t)(1u << slot);
+			mask |= (uint8_t)(1u << slot);
+	return mask;
+}
+
+void rbx_slab_unlabel_done(struct rbx_slab *slab, uint32_t server, const struct rbx_loan *loan)
+{
+	uint8_t mask = unlabelling_mask(slab, server, loan);
+
+	if (mask)
+		rbx_slab_record(slab)->unlabelled_mask |= mask;
 	if (!rbx_slab_targets(slab))
 		rbx_slab_unlabelled_lose(slab);
+	slab->attention = true;
+}
+
+void rbx_slab_unlabel_failed(struct rbx_slab *slab, uint32_t server, const struct rbx_loan *loan)
+{
+	uint8_t mask = unlabelling_mask(slab, server, loan);
+
+	if (mask)
+		rbx_slab_record(slab)->unlabel_asked_mask &= (uint8_t)~mask;
 	slab->attention = true;
 }
 

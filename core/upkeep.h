@@ -283,7 +283,8 @@ rbx_upkeep_server_is_down(const struct rbx_upkeep *upkeep, uint32_t server)
 
 /* While a named volume is opened: this server has this slab, complete. 0; -EINVAL: there is no
  * such slab, or no such loan; -EEXIST: this server has it, or its memory was had already, or
- * another one has the one replica; -ENOSPC: enough others have it, so this one is given back. */
+ * another one has the one replica, or a second one has it beyond those that should; -ENOSPC: enough
+ * others have it, so this one is given back. */
 int rbx_upkeep_adopt(struct rbx_upkeep *upkeep, uint32_t server, uint64_t label,
 		     const struct rbx_loan *loan);
 
@@ -494,8 +495,12 @@ int rbx_loans_borrow_all(struct rbx_upkeep *upkeep);
 /* What was just lent for first writes is to be labelled before it is used. */
 void rbx_labels_ask(struct rbx_upkeep *upkeep, const struct rbx_asked *lent,
 		    const struct rbx_loan *loan);
-/* Does RBX_TASK_LABEL or RBX_TASK_UNLABEL. False: its server does something else. */
-bool rbx_labels_task(struct rbx_upkeep *upkeep, struct rbx_slab *slab, enum rbx_slab_task task);
+/* Does RBX_TASK_LABEL or RBX_TASK_UNLABEL. -EAGAIN: its server does something else; -EBUSY: the
+ * label must not be taken back now, as a server of the slab is judged or has FAILED. */
+int rbx_labels_task(struct rbx_upkeep *upkeep, struct rbx_slab *slab, enum rbx_slab_task task);
+/* Whether what a slab has is to stay where it is: it lacks nothing but what is at servers that have
+ * FAILED, which take no label back. */
+bool rbx_labels_keep(struct rbx_upkeep *upkeep, struct rbx_slab *slab);
 /* A server was asked to label a slab, or to take that back, and has answered. */
 void rbx_labels_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked, int err);
 

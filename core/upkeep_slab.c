@@ -54,6 +54,8 @@ static enum rbx_attention_parking parking_of(enum outcome outcome)
 
 static enum outcome outcome_of(struct rbx_upkeep *upkeep, int err)
 {
+	if (err == -EBUSY)
+		return WAITS;
 	if (err == -EAGAIN)
 		upkeep->lacks_servers = true;
 	return err == -EAGAIN ? LACKS_SERVERS : IS_DONE;
@@ -107,7 +109,8 @@ static enum outcome replace(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
 {
 	int err;
 
-	if (!has_source(upkeep, slab) || !record_give(upkeep, slab))
+	if (!has_source(upkeep, slab) || rbx_labels_keep(upkeep, slab) ||
+	    !record_give(upkeep, slab))
 		return WAITS;
 	err = rbx_borrow_begin(upkeep, slab, RBX_REPLICA_REBUILDING, 1, list);
 	if (!err)
@@ -465,8 +468,7 @@ static enum outcome task_do(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
 		return copy(upkeep, slab);
 	case RBX_TASK_LABEL:
 	case RBX_TASK_UNLABEL:
-		return rbx_labels_task(upkeep, slab, task) ? IS_DONE :
-							     outcome_of(upkeep, -EAGAIN);
+		return outcome_of(upkeep, rbx_labels_task(upkeep, slab, task));
 	case RBX_TASK_NONE:
 		break;
 	}

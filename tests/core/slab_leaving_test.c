@@ -88,6 +88,109 @@ static void label_is_taken_back_of_a_server_that_could_not_be_reached(void **sta
 	host_free(host);
 }
 
+static bool is_suspect(struct host *host, uint32_t server)
+{
+	struct rbx_server_set suspects, gone;
+
+	(void)rbx_held_suspects(&host->flow.held, &suspects, &gone);
+	return rbx_server_set_has(&suspects, server);
+}
+
+static void settles(struct host *host)
+{
+	uint32_t i;
+
+	for (i = 0; i < 4; i++)
+		(void)host_settle(host);
+}
+
+/* It is judged, and not asked again meanwhile. If it is put out, the replica is lost. */
+static void server_that_refuses_to_take_a_label_back_is_a_suspect(void **state)
+{
+	struct host *host = make(1, 3);
+	uint32_t leaver = make_leaving(host);
+
+	(void)state;
+	host->servers[leaver].label_err = -EPROTO;
+	host->servers[leaver].is_slow_to_unlabel = false;
+	(void)host_settle(host);
+	assert_true(is_suspect(host, leaver));
+	assert_false(rbx_slab_is_unlabelling(host_slab(host, 0), 0));
+	host->servers[leaver].label_err = 0;
+	settles(host);
+	assert_int_equal(host_labelled_count(host, leaver), 1);
+	is_out(host, leaver);
+	settles(host);
+	assert_false(rbx_slab_has_server(host_slab(host, 0), leaver));
+	assert_int_equal(host_census(host).whole, 1);
+	assert_int_equal(rbx_slab_records_free(&host->flow.map->records), RBX_SLAB_RECORDS);
+	host_free(host);
+}
+
+/* It has FAILED instead of answering: nothing waits for it, and it is not asked again. */
+static void server_that_has_failed_keeps_no_record(void **state)
+{
+	struct host *host = make(1, 3);
+	uint32_t leaver = make_leaving(host);
+
+	(void)state;
+	rbx_flow_go_on(&host->flow, rbx_held_failed(&host->flow.held, leaver));
+	host->servers[leaver].label_err = -ENOTCONN;
+	host->servers[leaver].is_slow_to_unlabel = false;
+	(void)host_settle(host);
+	host->servers[leaver].label_err = 0;
+	settles(host);
+	assert_int_equal(host_labelled_count(host, leaver), 1);
+	is_out(host, host_server_of(host, 0, 1));
+	settles(host);
+	assert_true(rbx_slab_has_server(host_slab(host, 0), leaver));
+	assert_int_equal(rbx_slab_records_free(&host->flow.map->records), RBX_SLAB_RECORDS);
+	host_free(host);
+}
+
+static void nothing_is_copied_to_leave_a_server_that_has_failed(void **state)
+{
+	struct host *host = make(1, 3);
+	uint32_t i, lent = 0;
+
+	(void)state;
+	first_write(host, 0);
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	rbx_flow_go_on(&host->flow,
+		       rbx_held_failed(&host->flow.held, host_server_of(host, 0, 0)));
+	host_evict_live(host, 0);
+	settles(host);
+	for (i = 0; i < 3; i++)
+		lent += host_lent_count(host, i);
+	assert_int_equal(lent, 2);
+	host_free(host);
+}
+
+/* If both of the others go, it is the last one that the next client finds. */
+static void label_stays_while_another_server_is_judged(void **state)
+{
+	struct host *host = make(1, 3);
+	uint32_t leaver, suspect;
+
+	(void)state;
+	first_write(host, 0);
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	leaver = host_server_of(host, 0, 0);
+	suspect = host_server_of(host, 0, 1);
+	rbx_held_suspect(&host->flow.held, suspect);
+	host_evict_live(host, 0);
+	settles(host);
+	assert_int_equal(host_labelled_count(host, 3 - leaver - suspect), 1);
+	assert_int_equal(host_labelled_count(host, leaver), 1);
+	is_out(host, suspect);
+	settles(host);
+	assert_int_equal(host_labelled_count(host, leaver), 1);
+	assert_true(rbx_slab_has_server(host_slab(host, 0), leaver));
+	host_free(host);
+}
+
 /* Nobody knows whether the next client finds it. */
 static void replica_whose_label_is_taken_back_is_no_copy(void **state)
 {
@@ -167,10 +270,10 @@ static void server_that_is_to_have_nothing_gets_nothing(void **state)
 	host_free(host);
 }
 
-/* The client died before the label was taken back. */
+/* The client died before the label was taken back. A second one has not been left by that. */
 static void replica_too_many_is_not_taken(void **state)
 {
-	struct host *host = make(1, 3);
+	struct host *host = make(2, 5);
 	struct rbx_loan loan = { .slab_id = 1, .epoch = 5, .remote_addr = 1 << 20, .rkey = 7 };
 
 	(void)state;
@@ -178,7 +281,13 @@ static void replica_too_many_is_not_taken(void **state)
 	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 0, 1, &loan), -EEXIST);
 	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 1, 1, &loan), 0);
 	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 2, 1, &loan), -ENOSPC);
-	assert_int_equal(host_census(host).whole, 1);
+	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 3, 1, &loan), -EEXIST);
+	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 3, 2, &loan), 0);
+	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 4, 2, &loan), 0);
+	loan.slab_id++;
+	loan.remote_addr *= 2;
+	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 0, 2, &loan), -ENOSPC);
+	assert_int_equal(host_census(host).whole, 2);
 	host_free(host);
 }
 
@@ -187,6 +296,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(replica_that_leaves_is_written_while_it_is_labelled),
 		cmocka_unit_test(label_is_taken_back_of_a_server_that_could_not_be_reached),
+		cmocka_unit_test(server_that_refuses_to_take_a_label_back_is_a_suspect),
+		cmocka_unit_test(server_that_has_failed_keeps_no_record),
+		cmocka_unit_test(nothing_is_copied_to_leave_a_server_that_has_failed),
+		cmocka_unit_test(label_stays_while_another_server_is_judged),
 		cmocka_unit_test(replica_whose_label_is_taken_back_is_no_copy),
 		cmocka_unit_test(replica_that_cannot_go_elsewhere_stays),
 		cmocka_unit_test(server_that_is_to_have_nothing_gets_nothing),
