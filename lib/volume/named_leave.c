@@ -35,9 +35,10 @@ static int place_of(const struct rbx_volume *volume, const char *server)
 	return -1;
 }
 
-/* The servers that stay. */
+/* The servers that stay: those that slabs leave as well do not. */
 struct others {
 	uint32_t count;
+	uint32_t leavers_count;
 	uint32_t domains_count; /* failure domains, with one of its own for each that has none */
 	uint64_t free_slabs;
 };
@@ -48,21 +49,26 @@ static bool is_there(const struct rbx_volume_control *control, uint32_t server)
 	       !rbx_upkeep_server_is_down(&control->upkeep, server);
 }
 
+static bool stays(struct rbx_volume_control *control, uint32_t server)
+{
+	return is_there(control, server) &&
+	       !rbx_upkeep_server_leaves(&control->upkeep, server);
+}
+
 /* Whether one before it is in the same domain. */
-static bool is_same_again(const struct rbx_volume_control *control, uint32_t server,
-			  uint32_t leaver)
+static bool is_same_again(struct rbx_volume_control *control, uint32_t server, uint32_t leaver)
 {
 	uint32_t i;
 
 	for (i = 0; i < server; i++)
-		if (i != leaver && is_there(control, i) &&
+		if (i != leaver && stays(control, i) &&
 		    rbx_domains_are_same(&control->flow.domains, i, server))
 			return true;
 	return false;
 }
 
 /* leaver: is left out; any other number: nobody is. */
-static struct others others_count(const struct rbx_volume_control *control, uint32_t leaver)
+static struct others others_count(struct rbx_volume_control *control, uint32_t leaver)
 {
 	uint32_t shift = control->flow.map->shape.slab_shift, i;
 	struct others others = { .count = 0 };
@@ -70,6 +76,10 @@ static struct others others_count(const struct rbx_volume_control *control, uint
 	for (i = 0; i < control->server_count; i++) {
 		if (i == leaver || !is_there(control, i))
 			continue;
+		if (!stays(control, i)) {
+			others.leavers_count++;
+			continue;
+		}
 		others.count++;
 		others.domains_count += !is_same_again(control, i, leaver);
 		others.free_slabs += rbx_peer_free_bytes(control->servers[i].peer) >> shift;
@@ -93,21 +103,22 @@ static uint32_t slabs_at(const struct rbx_volume_control *control, uint32_t serv
 }
 
 /* Whether the others can take all that is there. */
-static int others_check(const struct rbx_volume *volume, uint32_t leaver, const char *server)
+static int others_check(struct rbx_volume *volume, uint32_t leaver, const char *server)
 {
-	const struct rbx_volume_control *control = &volume->control;
+	struct rbx_volume_control *control = &volume->control;
 	uint32_t replicas = control->flow.map->shape.replicas;
 	struct others all = others_count(control, RBX_SERVERS_MAX);
 	struct others others = others_count(control, leaver);
+	const char *and = others.leavers_count ? " and those that slabs are moved off already" : "";
 	uint32_t slabs = slabs_at(control, leaver);
 
 	if (others.count < replicas)
-		return rbx_error(-ENOSPC, "without server %s volume %s has %u server%s for %u replicas: add one first",
-				 server, volume->options.name, others.count,
+		return rbx_error(-ENOSPC, "without server %s%s volume %s has %u server%s for %u replicas: add one first",
+				 server, and, volume->options.name, others.count,
 				 others.count == 1 ? "" : "s", replicas);
 	if (others.domains_count < replicas && all.domains_count >= replicas)
-		return rbx_error(-ENOSPC, "without server %s the servers of volume %s are in %u failure domain%s, and it has %u replicas: add one in another domain first",
-				 server, volume->options.name, others.domains_count,
+		return rbx_error(-ENOSPC, "without server %s%s the servers of volume %s are in %u failure domain%s, and it has %u replicas: add one in another domain first",
+				 server, and, volume->options.name, others.domains_count,
 				 others.domains_count == 1 ? "" : "s", replicas);
 	if (others.free_slabs < slabs)
 		return rbx_error(-ENOSPC, "server %s has %u slabs of volume %s, and the others have room for %" PRIu64 ": add a server first, or give them more memory",

@@ -153,6 +153,30 @@ static void move_that_cannot_be_is_refused(void **state)
 	rbx_close(ctx);
 }
 
+/* A server that slabs leave takes none of another one. */
+static void servers_that_are_left_do_not_count(void **state)
+{
+	struct rbx_context *ctx = tenant_context("");
+	struct rbx_volume *volume;
+	int left;
+
+	(void)state;
+	make(ctx, pool, 2, &volume);
+	left = rbx_volume_move_off(volume, third);
+	assert_true(left > 0);
+	assert_int_equal(rbx_volume_move_off(volume, strchr(two, ',') + 1), -ENOSPC);
+	assert_non_null(strstr(rbx_last_error(), "moved off already"));
+	assert_non_null(strstr(rbx_last_error(), "1 server for 2 replicas"));
+	while (left > 0) {
+		usleep(POLL_US);
+		left = rbx_volume_move_off(volume, third);
+	}
+	assert_int_equal(left, 0);
+	assert_int_equal(rbx_volume_close(volume), 0);
+	assert_int_equal(rbx_volume_remove(ctx, pool, "db", 0), 0);
+	rbx_close(ctx);
+}
+
 /* Nothing was had from it; but of two replicas there are always two servers. */
 static void server_that_has_nothing_is_removed(void **state)
 {
@@ -175,6 +199,7 @@ int main(void)
 		cmocka_unit_test(slabs_move_while_they_are_written),
 		cmocka_unit_test(move_that_was_left_off_goes_on),
 		cmocka_unit_test(move_that_cannot_be_is_refused),
+		cmocka_unit_test(servers_that_are_left_do_not_count),
 		cmocka_unit_test(server_that_has_nothing_is_removed),
 	};
 
