@@ -380,7 +380,11 @@ static uint64_t labels_count(const struct rbx_named *named)
 int rbx_named_find(struct rbx_named *named, struct rbx_session *session,
 		   struct rbx_upkeep *upkeep, uint32_t server)
 {
-	struct kept kept = { .labels_count = labels_count(named), .upkeep = upkeep, .server = server };
+	struct kept kept = {
+		.labels_count = labels_count(named),
+		.upkeep = upkeep,
+		.server = server,
+	};
 
 	return each_label(named, session, &kept);
 }

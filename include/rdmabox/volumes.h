@@ -251,6 +251,8 @@ int rbx_volume_members_remove(struct rbx_context *ctx, const char *servers, cons
  *
  * Returns how many slabs have something there yet, or:
  *	-ENODEV: it is none of the volume's servers that are there
+ *	-EIO: the server was out of reach while it had the last copy of something; the next open can
+ *		move what it has
  *	-ENOSPC: too few servers or failure domains would be left for its replicas, or the others do
  *		not have room for all; what was moved stays moved
  *	-EOPNOTSUPP: the volume has no name, or has one replica of each slab

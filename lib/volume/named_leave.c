@@ -155,6 +155,9 @@ static int move_off(struct rbx_volume *volume, const char *server)
 		      others_check(volume, (uint32_t)place, server);
 	if (err)
 		return err;
+	if (rbx_held_has_failed(&volume->control.flow.held, (uint32_t)place))
+		return rbx_error(-EIO, "server %s of volume %s was out of reach while it had the last copy of something: open the volume anew",
+				 server, volume->options.name);
 	left = rbx_upkeep_server_leave(upkeep, (uint32_t)place);
 	if (left && RBX_LOAD_RELAXED(&upkeep->is_stuck))
 		return rbx_error(-ENOSPC, "no other server of volume %s takes %u slabs that server %s has: add a server, or give the others more memory",
