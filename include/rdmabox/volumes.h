@@ -258,6 +258,7 @@ int rbx_volume_members_remove(struct rbx_context *ctx, const char *servers, cons
  *	-EOPNOTSUPP: the volume has no name, or has one replica of each slab
  *	-EINVAL: no server was given
  *	-ESTALE: another program has opened it, or too few of its servers answer
+ *	-EDEADLK: in a callback
  * Context: any thread; blocks while a server is being added; looks at all slabs.
  */
 int rbx_volume_move_off(struct rbx_volume *volume, const char *server);
