@@ -189,10 +189,11 @@ static void put_out(struct rbx_keeper *keeper, const struct rbx_server_set *serv
 	for (i = 0; i < next.count; i++)
 		voters_count += next.members[i].state == RBX_MEMBER_IN;
 	for (i = 0; i < RBX_MEMBERS_MAX; i++) {
-		uint64_t incarnation = keeper->control->upkeep.servers[i].incarnation;
+		uint64_t incarnation;
 
 		if (!rbx_server_set_has(servers, i))
 			continue;
+		incarnation = keeper->control->upkeep.servers[i].incarnation;
 		if (!is_voter(&next, incarnation) || voters_count == 1) {
 			rbx_flow_go_on(flow_of(keeper),
 				       rbx_held_failed(&flow_of(keeper)->held, i));

@@ -113,6 +113,10 @@ int rbx_named_begin(struct rbx_named *named, bool take_over)
 {
 	if (!named->record.epoch)
 		return rbx_error(-ENOENT, "volume %s was never made to its end", named->record.name);
+	if (!named->is_removed &&
+	    (!named->record.replicas || named->record.replicas > RBX_REPLICAS_MAX))
+		return rbx_error(-EPROTO, "a server says that volume %s has %u replicas",
+				 named->record.name, named->record.replicas);
 	if (has_writer(named) && !take_over)
 		return rbx_error(-EBUSY, "volume %s is open by %s; close it there, or take it over",
 				 named->record.name, named->writer);
@@ -142,6 +146,10 @@ static const char *record_fault(const struct rbx_named *named,
 		return "it is of another volume";
 	if (membership->epoch >= named->epoch)
 		return "it is of a later epoch";
+	if (membership->epoch && !named->is_made && !named->is_removed &&
+	    (record->replicas != named->record.replicas ||
+	     record->slab_bytes != named->record.slab_bytes))
+		return "it has other replicas or slabs than before";
 	return membership->epoch ? rbx_membership_fault(membership) : NULL;
 }
 
@@ -405,7 +413,7 @@ int rbx_named_forget(struct rbx_named *named, struct rbx_session *session)
 
 int rbx_named_count(struct rbx_named *named, struct rbx_session *session)
 {
-	struct kept all = { .labels_count = UINT64_MAX };
+	struct kept all = { .labels_count = labels_count(named) };
 	int err = each_label(named, session, &all);
 
 	return err ? err : (int)all.count;

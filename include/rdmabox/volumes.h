@@ -112,6 +112,7 @@ int rbx_volume_create(struct rbx_context *ctx, const char *servers, const char *
  *		servers are not there
  *	-EEXIST: as rbx_volume_remove()
  *	-ESTALE: a program opened it meanwhile
+ *	-EHOSTUNREACH: it is reserved, and one of its servers is not there
  *	-ENOSPC, -EDQUOT, -EINTR: as rbx_volume_create() with `reserve`; it has the old size
  *	-E...: as rbx_peer_connect()
  * Context: any thread; blocks until all servers have answered.

@@ -37,7 +37,7 @@ static int names_take(struct rbx_crowd *crowd, const char *servers)
 	}
 	if (!err && !count)
 		err = rbx_error(-ENOENT, "pool \"%s\" has no servers", servers);
-	crowd->count = (uint32_t)count;
+	crowd->count = err ? 0 : (uint32_t)count;
 	free(members);
 	return err;
 }

@@ -74,9 +74,6 @@ static int begin(struct rbx_named *named, struct rbx_crowd *crowd, bool take_ove
 {
 	int err = rbx_crowd_look(crowd, named);
 
-	if (!err && (!named->record.replicas || named->record.replicas > RBX_REPLICAS_MAX))
-		err = rbx_error(-EPROTO, "a server says that volume %s has %u replicas",
-				named->record.name, named->record.replicas);
 	if (err)
 		return err;
 	rbx_crowd_keep_members(crowd, &named->record);
@@ -111,6 +108,7 @@ int rbx_volume_named_begin(struct rbx_volume *volume, const char *servers, char 
 	struct rbx_crowd *crowd;
 	int err;
 
+	*members = NULL;
 	if (!named)
 		return rbx_error(-ENOMEM, "out of memory");
 	volume->control.named = named;
@@ -122,7 +120,13 @@ int rbx_volume_named_begin(struct rbx_volume *volume, const char *servers, char 
 		return err;
 	err = begin(named, crowd, volume->options.take_over, members);
 	rbx_crowd_close(crowd);
-	return err ? err : replicas_prepare(volume);
+	if (!err)
+		err = replicas_prepare(volume);
+	if (err) {
+		free(*members);
+		*members = NULL;
+	}
+	return err;
 }
 
 /* ---- With the servers connected ------------------------------------------------------*/

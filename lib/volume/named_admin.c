@@ -221,16 +221,31 @@ int rbx_admin_accept_all(struct rbx_named *named, const struct rbx_crowd *crowd,
 				     named->record.name);
 }
 
-/* What lies beyond the end, at all servers. */
+/* Whether all its servers are there that are not OUT. */
+static int members_check(const struct rbx_wire_record *record, const struct rbx_crowd *crowd,
+			 const char *what)
+{
+	bool is_half;
+	uint32_t missing = rbx_crowd_lacks(crowd, record, &is_half);
+
+	if (!missing)
+		return 0;
+	return rbx_error(-EHOSTUNREACH, "volume %s has %u servers, and %u of them are not among those given, or have lost it: %s needs all of them",
+			 record->name, record->members_count, missing, what);
+}
+
+/* What lies beyond the end, at all servers. Those that can give it up do so, whatever the others do.
+ * The first error. */
 static int trim(struct rbx_named *named, const struct rbx_crowd *crowd)
 {
+	int err, first_err = 0;
 	uint32_t i;
-	int err = 0;
 
-	for (i = 0; i < crowd->count && !err; i++)
-		if (crowd->has[i])
-			err = rbx_named_trim(named, crowd->sessions[i]);
-	return err;
+	for (i = 0; i < crowd->count; i++) {
+		err = crowd->has[i] ? rbx_named_trim(named, crowd->sessions[i]) : 0;
+		first_err = first_err ? first_err : err;
+	}
+	return first_err;
 }
 
 /* Of a volume that is reserved. What a call before has left that died comes first; and if the
@@ -248,7 +263,10 @@ static int memory_add(struct rbx_named *named, struct rbx_crowd *crowd, const ch
 
 	if (!(named->record.flags & RBX_WIRE_RESERVED))
 		return 0;
-	err = trim(named, crowd);
+	/* One that is not asked could have a slab that is now lent at another one as well. */
+	err = members_check(&named->record, crowd, "what is reserved");
+	if (!err)
+		err = trim(named, crowd);
 	if (!err)
 		err = rbx_named_borrow(crowd, named, &memory);
 	if (!err)
@@ -304,18 +322,6 @@ int rbx_volume_grow(struct rbx_context *ctx, const char *servers, const char *na
 }
 
 /* ---- Renaming -------------------------------------------------------------------------*/
-
-/* A server that is not asked could have another volume of the new name, and refuse it for ever. */
-static int members_check(const struct rbx_wire_record *record, const struct rbx_crowd *crowd)
-{
-	bool is_half;
-	uint32_t missing = rbx_crowd_lacks(crowd, record, &is_half);
-
-	if (!missing)
-		return 0;
-	return rbx_error(-EHOSTUNREACH, "volume %s has %u servers, and %u of them are not among those given, or have lost it: a rename needs all of them",
-			 record->name, record->members_count, missing);
-}
 
 /* Volumes of servers that do not have this one: two would have one name. */
 static int free_check(const struct rbx_crowd *crowd, const char *name)
@@ -390,7 +396,8 @@ static int rename_to(struct rbx_named *named, struct rbx_crowd *crowd,
 	if (!err)
 		err = rbx_named_begin(named, false);
 	if (!err)
-		err = members_check(&named->record, crowd);
+		/* One that is not asked could have another volume of the new name, and refuse it. */
+		err = members_check(&named->record, crowd, "a rename");
 	if (!err)
 		err = free_check(crowd, name);
 	if (!err)

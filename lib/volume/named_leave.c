@@ -114,15 +114,15 @@ static int others_check(struct rbx_volume *volume, uint32_t leaver, const char *
 
 	if (others.count < replicas)
 		return rbx_error(-ENOSPC, "without server %s%s volume %s has %u server%s for %u replicas: add one first",
-				 server, and, volume->options.name, others.count,
+				 server, and, volume->control.named->record.name, others.count,
 				 others.count == 1 ? "" : "s", replicas);
 	if (others.domains_count < replicas && all.domains_count >= replicas)
 		return rbx_error(-ENOSPC, "without server %s%s the servers of volume %s are in %u failure domain%s, and it has %u replicas: add one in another domain first",
-				 server, and, volume->options.name, others.domains_count,
+				 server, and, volume->control.named->record.name, others.domains_count,
 				 others.domains_count == 1 ? "" : "s", replicas);
 	if (others.free_slabs < slabs)
 		return rbx_error(-ENOSPC, "server %s has %u slabs of volume %s, and the others have room for %" PRIu64 ": add a server first, or give them more memory",
-				 server, slabs, volume->options.name, others.free_slabs);
+				 server, slabs, volume->control.named->record.name, others.free_slabs);
 	return 0;
 }
 
@@ -132,7 +132,7 @@ static int kind_check(const struct rbx_volume *volume)
 		return rbx_error(-EOPNOTSUPP, "only what a named volume has can be moved off a server; let the server drain");
 	if (!volume->control.keeper)
 		return rbx_error(-EOPNOTSUPP, "volume %s has one replica of each slab, which cannot be moved: copy it to a volume on other servers",
-				 volume->options.name);
+				 volume->control.named->record.name);
 	return 0;
 }
 
@@ -145,11 +145,11 @@ static int move_off(struct rbx_volume *volume, const char *server)
 
 	if (RBX_LOAD_RELAXED(&volume->control.keeper->is_over))
 		return rbx_error(-ESTALE, "another program has opened volume %s, or too few of its servers answer",
-				 volume->options.name);
+				 volume->control.named->record.name);
 	place = place_of(volume, server);
 	if (place < 0)
 		return rbx_error(-ENODEV, "server %s is none of those of volume %s that are there",
-				 server, volume->options.name);
+				 server, volume->control.named->record.name);
 	err = rbx_upkeep_server_leaves(upkeep, (uint32_t)place) ?
 		      0 :
 		      others_check(volume, (uint32_t)place, server);
@@ -157,11 +157,11 @@ static int move_off(struct rbx_volume *volume, const char *server)
 		return err;
 	if (rbx_held_has_failed(&volume->control.flow.held, (uint32_t)place))
 		return rbx_error(-EIO, "server %s of volume %s was out of reach while it had the last copy of something: open the volume anew",
-				 server, volume->options.name);
+				 server, volume->control.named->record.name);
 	left = rbx_upkeep_server_leave(upkeep, (uint32_t)place);
 	if (left && RBX_LOAD_RELAXED(&upkeep->is_stuck))
 		return rbx_error(-ENOSPC, "no other server of volume %s takes %u slabs that server %s has: add a server, or give the others more memory",
-				 volume->options.name, left, server);
+				 volume->control.named->record.name, left, server);
 	return (int)left;
 }
 

@@ -36,6 +36,10 @@ class EventKind(enum.IntEnum):
     """No server can take the lost copies."""
     DATA_LOST = 4
     """The last copy of a slab is gone."""
+    SERVER_ADDED = 5
+    """A server of the pool has joined, or one that was lost is there again."""
+    SERVER_LEFT_OUT = 6
+    """A server of the pool could not join; it is tried again."""
 
 
 class Event(NamedTuple):

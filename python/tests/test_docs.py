@@ -96,6 +96,13 @@ def test_public_thing_has_a_docstring(name: str, thing: Any) -> None:
     assert inspect.getdoc(thing), name
 
 
+def test_kinds_of_events_are_those_of_the_library() -> None:
+    header = (SOURCE / "include" / "rdmabox" / "rdmabox.h").read_text()
+    names = re.findall(r"^\tRBX_EVENT_(\w+),", header, re.MULTILINE)
+    assert names == [kind.name for kind in rdmabox.EventKind]
+    assert [int(kind) for kind in rdmabox.EventKind] == list(range(len(names)))
+
+
 def test_version_is_that_of_the_library() -> None:
     header = (SOURCE / "include" / "rdmabox" / "rdmabox.h").read_text()
     assert '#define RBX_VERSION "%s"' % rdmabox.__version__ in header

@@ -83,7 +83,8 @@ static struct rbx_wire_volume volume_of(uint64_t id, uint64_t epoch)
 {
 	struct rbx_wire_volume volume = {
 		.record = { .name = "db", .volume_id = id, .epoch = epoch, .version = 1,
-			    .members_count = 1, .incarnations = { 1 } },
+			    .slab_bytes = 1u << 20, .replicas = 1, .members_count = 1,
+			    .incarnations = { 1 } },
 		.promised_epoch = epoch,
 	};
 
@@ -142,6 +143,20 @@ static void epoch_that_leaves_no_next_one_is_refused(void **state)
 	assert_int_equal(rbx_named_begin(&named, false), -EPROTO);
 }
 
+static void replicas_that_cannot_be_are_refused(void **state)
+{
+	struct rbx_wire_volume volume = volume_of(ID, 5);
+	struct rbx_named named;
+
+	(void)state;
+	volume.record.replicas = RBX_REPLICAS_MAX + 1;
+	assert_int_equal(rbx_named_init(&named, "db", "a test"), 0);
+	assert_int_equal(rbx_named_heard(&named, 1, &volume), 0);
+	assert_int_equal(rbx_named_begin(&named, false), -EPROTO);
+	named.is_removed = true; /* it can be removed */
+	assert_int_equal(rbx_named_begin(&named, false), 0);
+}
+
 static void record_that_cannot_be_is_refused(void **state)
 {
 	struct rbx_wire_volume volume = volume_of(ID, 5);
@@ -151,6 +166,12 @@ static void record_that_cannot_be_is_refused(void **state)
 	volume.record.volume_id = ID + 1;
 	assert_int_equal(grants(&named, &volume), -EPROTO);
 	volume = volume_of(ID, 6); /* ours, and it was never proposed */
+	assert_int_equal(grants(&named, &volume), -EPROTO);
+	volume = volume_of(ID, 5);
+	volume.record.replicas++; /* that never changes */
+	assert_int_equal(grants(&named, &volume), -EPROTO);
+	volume = volume_of(ID, 5);
+	volume.record.slab_bytes *= 2; /* nor that */
 	assert_int_equal(grants(&named, &volume), -EPROTO);
 	volume = volume_of(ID, 5);
 	volume.record.version = UINT64_MAX;
@@ -268,6 +289,7 @@ int main(void)
 		cmocka_unit_test(newest_name_is_taken_whoever_answers_first),
 		cmocka_unit_test(two_volumes_of_one_name_are_not_one),
 		cmocka_unit_test(epoch_that_leaves_no_next_one_is_refused),
+		cmocka_unit_test(replicas_that_cannot_be_are_refused),
 		cmocka_unit_test(record_that_cannot_be_is_refused),
 		cmocka_unit_test(record_is_that_of_the_members_that_are_proposed),
 		cmocka_unit_test(labels_without_end_are_refused),

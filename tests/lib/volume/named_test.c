@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -43,6 +44,19 @@ static int open_named(struct rbx_context *ctx, struct rbx_volume **volume, const
 	options.name = name;
 	options.take_over = take_over;
 	return rbx_volume_open(ctx, volume, pool, 0, &options);
+}
+
+static void list_of_too_many_servers_is_refused(void **state)
+{
+	struct rbx_context *ctx = tenant_context("");
+	char list[100 * 16] = "";
+	int i;
+
+	(void)state;
+	for (i = 0; i < 100; i++)
+		sprintf(list + strlen(list), "%s10.0.0.%d:7471", i ? "," : "", i + 1);
+	assert_int_equal(rbx_volume_list(ctx, list, NULL, 0), -EINVAL);
+	rbx_close(ctx);
 }
 
 static void write_page(struct rbx_volume *volume, uint64_t offset)
@@ -416,6 +430,7 @@ static void dead_server_costs_its_slabs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(list_of_too_many_servers_is_refused),
 		cmocka_unit_test_setup_teardown(volume_is_as_the_one_before_left_it,
 						servers_start, servers_stop),
 		cmocka_unit_test_setup_teardown(former_writer_can_do_nothing_any_more,

@@ -156,6 +156,24 @@ static void grow_reserves_what_is_new(void **state)
 	rbx_close(ctx);
 }
 
+/* The one that is not asked may have what a grow has left that died. */
+static void grow_needs_all_servers(void **state)
+{
+	const struct rbx_volume_create_options options = reserved();
+	struct rbx_context *ctx = tenant_context("");
+	char *last;
+
+	(void)state;
+	assert_int_equal(rbx_volume_create(ctx, pool, "db", SLAB, &options), 0);
+	last = strrchr(pool, ',');
+	*last = '\0';
+	assert_int_equal(rbx_volume_grow(ctx, pool, "db", 2 * SLAB), -EHOSTUNREACH);
+	*last = ',';
+	assert_int_equal(lent_slabs(), REPLICAS);
+	assert_int_equal(rbx_volume_grow(ctx, pool, "db", 2 * SLAB), 0);
+	rbx_close(ctx);
+}
+
 static void die(uint64_t done_bytes, uint64_t all_bytes, void *user)
 {
 	(void)user;
@@ -198,6 +216,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(volume_for_which_there_is_no_room_is_not_made,
 						servers_start, servers_stop),
 		cmocka_unit_test_setup_teardown(grow_reserves_what_is_new, servers_start,
+						servers_stop),
+		cmocka_unit_test_setup_teardown(grow_needs_all_servers, servers_start,
 						servers_stop),
 		cmocka_unit_test_setup_teardown(maker_that_dies_leaves_nothing, servers_start,
 						servers_stop),
