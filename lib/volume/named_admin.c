@@ -230,12 +230,14 @@ static int members_check(const struct rbx_wire_record *record, const struct rbx_
 
 	if (!missing)
 		return 0;
-	return rbx_error(-EHOSTUNREACH, "volume %s has %u servers, and %u of them are not among those given, or have lost it: %s needs all of them",
+	return rbx_error(-EHOSTUNREACH,
+			 "volume %s has %u servers, and %u of them are not among those given, or "
+			 "have lost it: %s needs all of them",
 			 record->name, record->members_count, missing, what);
 }
 
-/* What lies beyond the end, at all servers. Those that can give it up do so, whatever the others do.
- * The first error. */
+/* What lies beyond the end, at all servers. Those that can give it up do so, whatever the others
+ * do. The first error. */
 static int trim(struct rbx_named *named, const struct rbx_crowd *crowd)
 {
 	int err, first_err = 0;
@@ -396,7 +398,7 @@ static int rename_to(struct rbx_named *named, struct rbx_crowd *crowd,
 	if (!err)
 		err = rbx_named_begin(named, false);
 	if (!err)
-		/* One that is not asked could have another volume of the new name, and refuse it. */
+		/* One that is not asked could have another volume of that name. */
 		err = members_check(&named->record, crowd, "a rename");
 	if (!err)
 		err = free_check(crowd, name);

@@ -106,6 +106,7 @@ static uint32_t slabs_at(const struct rbx_volume_control *control, uint32_t serv
 static int others_check(struct rbx_volume *volume, uint32_t leaver, const char *server)
 {
 	struct rbx_volume_control *control = &volume->control;
+	const char *name = control->named->record.name;
 	uint32_t replicas = control->flow.map->shape.replicas;
 	struct others all = others_count(control, RBX_SERVERS_MAX);
 	struct others others = others_count(control, leaver);
@@ -114,15 +115,15 @@ static int others_check(struct rbx_volume *volume, uint32_t leaver, const char *
 
 	if (others.count < replicas)
 		return rbx_error(-ENOSPC, "without server %s%s volume %s has %u server%s for %u replicas: add one first",
-				 server, and, volume->control.named->record.name, others.count,
+				 server, and, name, others.count,
 				 others.count == 1 ? "" : "s", replicas);
 	if (others.domains_count < replicas && all.domains_count >= replicas)
 		return rbx_error(-ENOSPC, "without server %s%s the servers of volume %s are in %u failure domain%s, and it has %u replicas: add one in another domain first",
-				 server, and, volume->control.named->record.name, others.domains_count,
+				 server, and, name, others.domains_count,
 				 others.domains_count == 1 ? "" : "s", replicas);
 	if (others.free_slabs < slabs)
 		return rbx_error(-ENOSPC, "server %s has %u slabs of volume %s, and the others have room for %" PRIu64 ": add a server first, or give them more memory",
-				 server, slabs, volume->control.named->record.name, others.free_slabs);
+				 server, slabs, name, others.free_slabs);
 	return 0;
 }
 
