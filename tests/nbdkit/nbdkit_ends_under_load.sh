@@ -32,6 +32,7 @@ uri="nbd+unix:///?socket=$socket"
 nbdkit_log=$scratch/background.log
 "${preload[@]}" nbdkit --unix "$socket" --pidfile "$socket.pid" "$plugin" "$address" size=64M \
 	>"$nbdkit_log" 2>&1 </dev/null || { cat "$nbdkit_log"; fault "exit code $?"; }
+until [ -s "$socket.pid" ]; do sleep 0.05; done # it may be there before its number is
 nbdkit_pid=$(cat "$socket.pid")
 server_pids+=("$nbdkit_pid")
 head -c 64M /dev/urandom >"$scratch/image"
