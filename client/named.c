@@ -397,13 +397,6 @@ int rbx_named_find(struct rbx_named *named, struct rbx_session *session,
 	return each_label(named, session, &kept);
 }
 
-int rbx_named_trim(struct rbx_named *named, struct rbx_session *session)
-{
-	struct kept kept = { .labels_count = labels_count(named) };
-
-	return each_label(named, session, &kept);
-}
-
 int rbx_named_forget(struct rbx_named *named, struct rbx_session *session)
 {
 	struct kept nothing = { 0 };
@@ -411,7 +404,7 @@ int rbx_named_forget(struct rbx_named *named, struct rbx_session *session)
 	return each_label(named, session, &nothing);
 }
 
-int rbx_named_count(struct rbx_named *named, struct rbx_session *session)
+int rbx_named_trim(struct rbx_named *named, struct rbx_session *session)
 {
 	struct kept all = { .labels_count = labels_count(named) };
 	int err = each_label(named, session, &all);

@@ -102,14 +102,13 @@ bool rbx_named_is_shut_out(const struct rbx_named *named);
 /* A server that was OUT is there again: what it has of the volume may be old, and it gives all of
  * that up. 0, or -errno that was reported. */
 int rbx_named_forget(struct rbx_named *named, struct rbx_session *session);
-/* How many complete slabs a server has of it; others are given up. Or -errno that was reported. */
-int rbx_named_count(struct rbx_named *named, struct rbx_session *session);
 /* Takes the slabs that a server of the volume has. What lies beyond the end of a reserved volume
  * was left by a client that died while it grew, and is given up. Several threads. 0, or -errno that
  * was reported. */
 int rbx_named_find(struct rbx_named *named, struct rbx_session *session,
 		   struct rbx_upkeep *upkeep, uint32_t server);
-/* Only gives up those that are beyond the end. The same. */
+/* Only gives up what is beyond the end, or not complete. How many slabs it has besides; or -errno
+ * that was reported. */
 int rbx_named_trim(struct rbx_named *named, struct rbx_session *session);
 
 /* How many slabs a volume of this size has; a server may have said both numbers. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * labels.c - the labels of a named volume, by which its next client finds its slabs, see upkeep.h.
+ * labels.c - the labels of a named volume, by which its next client finds its slabs; see labels.h.
  *
  * What was lent for first writes, or was rebuilt, is labelled as complete by its server before it
  * counts. The label of what leaves is taken back before that misses a write (slab_leaving.c). A
@@ -9,7 +9,7 @@
  * A server that has FAILED (held.h) is asked for no label back: it may never answer. So what it has
  * stays there, and nothing is copied only to move it away.
  */
-#include "core/upkeep.h"
+#include "core/labels.h"
 
 #include "core/extents.h"
 #include "core/slab_spare.h"
@@ -55,10 +55,21 @@ static void first_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 	rbx_loans_borrowed(upkeep, asked, err, &asked->loan);
 }
 
-/* Of a rebuilt replica. If the server is dead, the replica is lost soon. */
+/* Whether the server refuses, or has FAILED. A volume that is being closed asks no more. */
+static bool is_in_vain(struct rbx_upkeep *upkeep, uint32_t server, int err)
+{
+	return err && err != -ESTALE && err != -EPERM &&
+	       !RBX_LOAD_RELAXED(&upkeep->is_closing) &&
+	       !rbx_upkeep_server_is_down(upkeep, server);
+}
+
+/* Of a rebuilt replica. If the server is dead, the replica is lost soon; if it refuses, when it has
+ * been put OUT. Until then it may have the label, and gets every write. */
 static void rebuilt_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 			 int err)
 {
+	if (is_in_vain(upkeep, asked->server, err))
+		rbx_held_suspect(&upkeep->flow->held, asked->server);
 	rbx_slab_lock(asked->slab);
 	if (err == -ESTALE || err == -EPERM)
 		rbx_slab_revoked(asked->slab, asked->server, &asked->loan);
@@ -68,14 +79,6 @@ static void rebuilt_over(struct rbx_upkeep *upkeep, const struct rbx_asked *aske
 		rbx_extents_joined(asked->slab);
 	(void)rbx_attention_note(&upkeep->flow->map->attention, asked->slab);
 	rbx_slab_unlock(asked->slab);
-}
-
-/* Whether the server refuses, or has FAILED. A volume that is being closed asks no more. */
-static bool is_in_vain(struct rbx_upkeep *upkeep, uint32_t server, int err)
-{
-	return err && err != -ESTALE && err != -EPERM &&
-	       !RBX_LOAD_RELAXED(&upkeep->is_closing) &&
-	       !rbx_upkeep_server_is_down(upkeep, server);
 }
 
 /* Of a replica that leaves. If the server is dead, the replica is lost soon. */

@@ -7,7 +7,7 @@
  * takes the result. A loan to give back is owed until its server has been told.
  * loans_open.c borrows what a volume needs that is opened.
  */
-#include "core/upkeep.h"
+#include "core/labels.h"
 
 #include "core/slab_spare.h"
 #include "core/status.h"

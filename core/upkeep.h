@@ -490,18 +490,4 @@ void rbx_loans_check_leaving(struct rbx_upkeep *upkeep, struct rbx_slab *slab);
 /* Borrows all replicas of all slabs; 0, or the reason. Blocks. */
 int rbx_loans_borrow_all(struct rbx_upkeep *upkeep);
 
-/* ---- labels.c, for loans.c and upkeep_slab.c -------------------------------------------*/
-
-/* What was just lent for first writes is to be labelled before it is used. */
-void rbx_labels_ask(struct rbx_upkeep *upkeep, const struct rbx_asked *lent,
-		    const struct rbx_loan *loan);
-/* Does RBX_TASK_LABEL or RBX_TASK_UNLABEL. -EAGAIN: its server does something else; -EBUSY: the
- * label must not be taken back now, as a server of the slab is judged or has FAILED. */
-int rbx_labels_task(struct rbx_upkeep *upkeep, struct rbx_slab *slab, enum rbx_slab_task task);
-/* Whether what a slab has is to stay where it is: it lacks nothing but what is at servers that have
- * FAILED, which take no label back. */
-bool rbx_labels_keep(struct rbx_upkeep *upkeep, struct rbx_slab *slab);
-/* A server was asked to label a slab, or to take that back, and has answered. */
-void rbx_labels_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked, int err);
-
 #endif

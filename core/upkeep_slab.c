@@ -4,7 +4,7 @@
  * what follows when servers have answered. Also where a slab is parked if nothing can be
  * done.
  */
-#include "core/upkeep.h"
+#include "core/labels.h"
 
 #include "core/slab_spare.h"
 #include "core/status.h"

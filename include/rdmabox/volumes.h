@@ -91,7 +91,6 @@ rbx_volume_create_options_defaults(struct rbx_volume_create_options *options)
  *		more memory reserved there
  *	-ENOSPC: a server keeps as many volumes as it can; or the servers have not so much memory
  *		free as is to be reserved, rbx_last_error() has the numbers
- *	-EINTR: a signal came while memory was being reserved
  *	-E...: as rbx_peer_connect()
  * Context: any thread; blocks until all servers have answered.
  */
@@ -113,7 +112,7 @@ int rbx_volume_create(struct rbx_context *ctx, const char *servers, const char *
  *	-EEXIST: as rbx_volume_remove()
  *	-ESTALE: a program opened it meanwhile
  *	-EHOSTUNREACH: it is reserved, and one of its servers is not there
- *	-ENOSPC, -EDQUOT, -EINTR: as rbx_volume_create() with `reserve`; it has the old size
+ *	-ENOSPC, -EDQUOT: as rbx_volume_create() with `reserve`; it has the old size
  *	-E...: as rbx_peer_connect()
  * Context: any thread; blocks until all servers have answered.
  */

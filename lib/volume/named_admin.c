@@ -240,12 +240,12 @@ static int members_check(const struct rbx_wire_record *record, const struct rbx_
  * do. The first error. */
 static int trim(struct rbx_named *named, const struct rbx_crowd *crowd)
 {
-	int err, first_err = 0;
+	int rc, first_err = 0;
 	uint32_t i;
 
 	for (i = 0; i < crowd->count; i++) {
-		err = crowd->has[i] ? rbx_named_trim(named, crowd->sessions[i]) : 0;
-		first_err = first_err ? first_err : err;
+		rc = crowd->has[i] ? rbx_named_trim(named, crowd->sessions[i]) : 0;
+		first_err = first_err ? first_err : RBX_MIN(rc, 0);
 	}
 	return first_err;
 }

@@ -20,12 +20,12 @@
 #include <string.h>
 
 #include "client/session.h"
-#include "client/side_by_side.h"
 #include "core/placement.h"
 #include "core/reservation.h"
 #include "core/server_labels.h"
 #include "include/rdmabox/pool.h"
 #include "lib/error.h"
+#include "lib/volume/at_once.h"
 
 #define MIB 1048576.0
 
@@ -36,11 +36,9 @@ struct borrowing {
 	uint32_t replicas;
 	uint64_t slabs_count;
 	uint8_t *plan; /* for each slab, as many servers as replicas */
-	struct rbx_side_by_side servers;
+	bool has_failed; /* atomic: no server is asked for one more */
 	pthread_mutex_t lock; /* guards what follows */
 	uint64_t done_count; /* replicas */
-	int err;
-	char why[RBX_ERROR_TEXT_MAX];
 };
 
 /* ---- The plan -------------------------------------------------------------------------*/
@@ -142,17 +140,6 @@ static int plan_all(struct borrowing *b)
 
 /* ---- Borrowing ------------------------------------------------------------------------*/
 
-static void failed(struct borrowing *b, int err)
-{
-	pthread_mutex_lock(&b->lock);
-	if (!b->err) {
-		b->err = err;
-		snprintf(b->why, sizeof(b->why), "%s", rbx_last_error());
-	}
-	pthread_mutex_unlock(&b->lock);
-	rbx_side_by_side_stop(&b->servers);
-}
-
 static void progressed(struct borrowing *b)
 {
 	uint64_t slab_bytes = b->named->record.slab_bytes;
@@ -197,7 +184,7 @@ static bool is_planned(const struct borrowing *b, uint64_t slab, uint32_t server
 }
 
 /* All slabs of one server. */
-static void server_act(void *user, uint32_t server)
+static int server_act(void *user, uint32_t server)
 {
 	struct borrowing *b = user;
 	struct rbx_session *session = b->crowd->sessions[server];
@@ -205,11 +192,9 @@ static void server_act(void *user, uint32_t server)
 	uint64_t i;
 	int err = 0;
 
-	for (i = 0; i < b->slabs_count && !err; i++) {
+	for (i = 0; i < b->slabs_count && !err && !RBX_LOAD_RELAXED(&b->has_failed); i++) {
 		if (!is_planned(b, i, server))
 			continue;
-		if (RBX_LOAD_RELAXED(&b->servers.stop))
-			return;
 		err = slab_borrow(session, b->wanted->from_slab + i, &intents);
 		if (!err)
 			progressed(b);
@@ -217,22 +202,19 @@ static void server_act(void *user, uint32_t server)
 	if (!err)
 		err = unwritten_tell(session, &intents);
 	if (err)
-		failed(b, err);
+		RBX_STORE_RELAXED(&b->has_failed, true);
+	return err;
 }
 
 static int borrow_all(struct borrowing *b)
 {
-	int err;
+	int err = rbx_at_once(b->crowd->count, server_act, b);
+	char why[RBX_ERROR_TEXT_MAX];
 
-	rbx_side_by_side_begin(&b->servers, b->crowd->count, server_act, b);
-	err = rbx_side_by_side_wait(&b->servers);
-	rbx_side_by_side_end(&b->servers);
-	if (err)
-		return rbx_error(err, "volume %s: interrupted while its memory was being reserved",
-				 b->named->record.name);
-	if (b->err == -ENOSPC || b->err == -EDQUOT)
-		return room_explain(b, b->err, b->why);
-	return b->err ? rbx_error(b->err, "%s", b->why) : 0;
+	if (err != -ENOSPC && err != -EDQUOT)
+		return err;
+	snprintf(why, sizeof(why), "%s", rbx_last_error());
+	return room_explain(b, err, why);
 }
 
 int rbx_named_borrow(struct rbx_crowd *crowd, const struct rbx_named *named,
@@ -247,9 +229,6 @@ int rbx_named_borrow(struct rbx_crowd *crowd, const struct rbx_named *named,
 	};
 	int err;
 
-	if (!b.replicas || b.replicas > RBX_REPLICAS_MAX)
-		return rbx_error(-EPROTO, "a server says that volume %s has %u replicas",
-				 named->record.name, b.replicas);
 	if (slabs_count <= wanted->from_slab)
 		return 0;
 	b.slabs_count = slabs_count - wanted->from_slab;

@@ -112,7 +112,7 @@ static int empty_check(struct rbx_named *named, const struct rbx_crowd *crowd,
 	if (there == crowd->count || !crowd->has[there])
 		return rbx_error(-EHOSTUNREACH, "server %s is in use by volume %s, and is not there: only one that is there, or out, can be removed; it is out when a program has opened the volume without it",
 				 server, named->record.name);
-	slabs = rbx_named_count(named, crowd->sessions[there]);
+	slabs = rbx_named_trim(named, crowd->sessions[there]);
 	if (slabs < 0)
 		return slabs;
 	if (slabs)

@@ -69,6 +69,24 @@ static void replica_that_leaves_is_written_while_it_is_labelled(void **state)
 	host_free(host);
 }
 
+/* It has missed a write by a fault of this machine, and the next client may find it: the replicas
+ * are not equal, though there are as many others as wanted. */
+static void slab_is_not_whole_while_what_leaves_differs(void **state)
+{
+	struct host *host = make(1, 3);
+
+	(void)state;
+	make_leaving(host);
+	first_write(host, 0);
+	host_poll_slot(host, 1, 0, true);
+	host_poll_slot(host, 2, 0, true);
+	host_poll_slot(host, 0, -EFAULT, false);
+	assert_int_equal(host_ended(host, -EFAULT), 1);
+	assert_int_equal(host_census(host).whole, 0);
+	assert_int_equal(host_census(host).rebuilding, 1);
+	host_free(host);
+}
+
 /* The label was taken back, or not: it is asked again. */
 static void label_is_taken_back_of_a_server_that_could_not_be_reached(void **state)
 {
@@ -296,6 +314,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(replica_that_leaves_is_written_while_it_is_labelled),
 		cmocka_unit_test(label_is_taken_back_of_a_server_that_could_not_be_reached),
+		cmocka_unit_test(slab_is_not_whole_while_what_leaves_differs),
 		cmocka_unit_test(server_that_refuses_to_take_a_label_back_is_a_suspect),
 		cmocka_unit_test(server_that_has_failed_keeps_no_record),
 		cmocka_unit_test(nothing_is_copied_to_leave_a_server_that_has_failed),

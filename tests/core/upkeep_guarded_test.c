@@ -236,6 +236,23 @@ static void rebuilt_replica_that_is_gone_is_rebuilt_again(void **state)
 	host_free(host);
 }
 
+/* It may have it complete or not, so it is judged. */
+static void server_that_refuses_to_label_is_a_suspect(void **state)
+{
+	struct host *host = make(1, 3);
+	struct rbx_server_set suspects, gone;
+	uint32_t third = make_rebuilt(host);
+
+	(void)state;
+	host->servers[third].label_err = -EPROTO;
+	host->servers[third].is_slow_to_label = false;
+	(void)host_settle(host);
+	(void)rbx_held_suspects(&host->flow.held, &suspects, &gone);
+	assert_true(rbx_server_set_has(&suspects, third));
+	assert_int_equal(host_census(host).rebuilding, 1);
+	host_free(host);
+}
+
 static void server_that_cannot_be_reached_labels_later(void **state)
 {
 	struct host *host = make(1, 3);
@@ -468,6 +485,7 @@ int main(void)
 		cmocka_unit_test(slabs_wait_for_room),
 		cmocka_unit_test(first_write_needs_as_many_replicas_as_the_record_says),
 		cmocka_unit_test(rebuilt_replica_that_is_gone_is_rebuilt_again),
+		cmocka_unit_test(server_that_refuses_to_label_is_a_suspect),
 		cmocka_unit_test(server_that_cannot_be_reached_labels_later),
 		cmocka_unit_test(slab_without_a_source_borrows_nothing),
 		cmocka_unit_test(slab_that_loses_its_source_gives_back_the_copy),

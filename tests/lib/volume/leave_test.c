@@ -5,34 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "include/rdmabox/volumes.h"
-#include "tests/lib/volume/three_servers.h"
+#include "tests/lib/volume/third_server.h"
 
 #define PAGE 4096u
 #define SLABS 6u
 #define SIZE ((uint64_t)SLABS * TENANT_SLAB_BYTES)
 #define POLL_US 10000u
-
-static char two[256]; /* the servers that stay */
-static const char *third;
-
-static int begin(void **state)
-{
-	servers_start(state);
-	strcpy(two, pool);
-	*strrchr(two, ',') = '\0';
-	third = strrchr(pool, ',') + 1;
-	return 0;
-}
-
-static int open_at(struct rbx_context *ctx, struct rbx_volume **volume, const char *at)
-{
-	struct rbx_volume_options options;
-
-	rbx_volume_options_defaults(&options);
-	options.name = "db";
-	return rbx_volume_open(ctx, volume, at, 0, &options);
-}
 
 static void write_all(struct rbx_volume *volume, uint8_t byte)
 {
@@ -203,5 +181,5 @@ int main(void)
 		cmocka_unit_test(server_that_has_nothing_is_removed),
 	};
 
-	return cmocka_run_group_tests(tests, begin, servers_stop);
+	return cmocka_run_group_tests(tests, third_server_start, servers_stop);
 }

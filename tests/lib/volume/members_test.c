@@ -11,9 +11,8 @@
 #include "client/session.h"
 #include "core/membership_change.h"
 #include "core/record.h"
-#include "include/rdmabox/volumes.h"
 #include "lib/volume/crowd.h"
-#include "tests/lib/volume/three_servers.h"
+#include "tests/lib/volume/third_server.h"
 
 #define PAGE 4096u
 #define SLABS 6u
@@ -30,28 +29,7 @@ enum step {
 	SETTLED = NAMED + BEFORE + 1, /* the record that needs no vote of before */
 };
 
-static char two[256]; /* the servers that it is made on */
-static const char *third;
-
-static int begin(void **state)
-{
-	servers_start(state);
-	strcpy(two, pool);
-	*strrchr(two, ',') = '\0';
-	third = strrchr(pool, ',') + 1;
-	return 0;
-}
-
 /* ---- A volume with contents --------------------------------------------------------------*/
-
-static int open_at(struct rbx_context *ctx, struct rbx_volume **volume, const char *at)
-{
-	struct rbx_volume_options options;
-
-	rbx_volume_options_defaults(&options);
-	options.name = "db";
-	return rbx_volume_open(ctx, volume, at, 0, &options);
-}
 
 static void make(struct rbx_context *ctx)
 {
@@ -475,5 +453,5 @@ int main(void)
 		cmocka_unit_test(addition_that_was_interrupted_is_finished),
 	};
 
-	return cmocka_run_group_tests(tests, begin, servers_stop);
+	return cmocka_run_group_tests(tests, third_server_start, servers_stop);
 }

@@ -22,19 +22,6 @@
 #define SLAB ((uint64_t)TENANT_SLAB_BYTES)
 #define SIZE (SLABS * SLAB)
 
-static uint64_t lent_slabs(void)
-{
-	struct rbx_server_stats stats;
-	uint64_t count = 0;
-	int i;
-
-	for (i = 0; i < SERVERS; i++) {
-		rbx_server_stats_get(servers[i], &stats);
-		count += stats.slabs_lent;
-	}
-	return count;
-}
-
 static int open_named(struct rbx_context *ctx, struct rbx_volume **volume, const char *name,
 		      uint32_t take_over)
 {

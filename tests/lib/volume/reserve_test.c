@@ -18,19 +18,6 @@
 #define SIZE (SLABS * SLAB)
 #define CREATE_TRIES 300
 
-static uint64_t lent_slabs(void)
-{
-	struct rbx_server_stats stats;
-	uint64_t count = 0;
-	int i;
-
-	for (i = 0; i < SERVERS; i++) {
-		rbx_server_stats_get(servers[i], &stats);
-		count += stats.slabs_lent;
-	}
-	return count;
-}
-
 static struct rbx_volume_create_options reserved(void)
 {
 	struct rbx_volume_create_options options;

@@ -38,4 +38,17 @@ static inline int servers_stop(void **state)
 	return 0;
 }
 
+static inline uint64_t lent_slabs(void)
+{
+	struct rbx_server_stats stats;
+	uint64_t count = 0;
+	int i;
+
+	for (i = 0; i < SERVERS; i++) {
+		rbx_server_stats_get(servers[i], &stats);
+		count += stats.slabs_lent;
+	}
+	return count;
+}
+
 #endif
