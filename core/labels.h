@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * labels.h - the labels by which the next client of a named volume finds its slabs: when servers are
- * asked to make one, or to take one back. For loans.c and upkeep_slab.c; what a client finds when it
- * opens the volume is in upkeep.h.
+ * labels.h - the labels by which the next client of a named volume finds its slabs: when servers
+ * are asked to make one, or to take one back. For loans.c and upkeep_slab.c; what a client finds
+ * when it opens the volume is in upkeep.h.
  */
 #ifndef RBX_LABELS_H
 #define RBX_LABELS_H
