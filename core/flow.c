@@ -307,23 +307,26 @@ struct results {
 	struct rbx_piece_list todo; /* other pieces that have ended, or are to be sent */
 };
 
-/* Makes the steps of the slab of the first part, up to the first part of another slab, which
- * is returned; *more: whether there is one. */
-static inline struct rbx_fragment *slab_parts_done(struct rbx_flow *flow,
-						   struct rbx_fragment *list,
-						   struct results *results,
-						   bool *more)
+/* The piece of the first fragment of a list, if that is a part of one; or NULL. */
+static inline struct rbx_piece *first_piece(struct rbx_fragment *list)
 {
-	struct rbx_piece *piece = rbx_part_of(list)->piece;
-	struct rbx_slab *slab = piece->slab;
+	return is_part(list) ? rbx_part_of(list)->piece : NULL;
+}
+
+/* Makes the steps of the slab of the first part, up to the first part of another slab, whose piece
+ * is returned; or NULL. *list: what is left. */
+static inline struct rbx_piece *slab_parts_done(struct rbx_flow *flow, struct rbx_piece *piece,
+						struct rbx_fragment **list,
+						struct results *results)
+{
 	struct rbx_slab_group *group = piece->group;
+	struct rbx_slab *slab = piece->slab;
 
 	rbx_lock(&group->lock);
 	do {
-		struct rbx_part *part = rbx_part_of(list);
+		struct rbx_part *part = rbx_part_of(*list);
 
-		list = rbx_fragment_next(list);
-		piece = part->piece;
+		*list = rbx_fragment_next(*list);
 		if (!rbx_way_is_done_usually(slab, part)) {
 			part_done(flow, group, part, &results->todo);
 		} else if (rbx_way_done_usual(slab, group, part,
@@ -331,10 +334,10 @@ static inline struct rbx_fragment *slab_parts_done(struct rbx_flow *flow,
 			results->last_ended->next = &piece->node;
 			results->last_ended = &piece->node;
 		}
-		*more = is_part(list);
-	} while (*more && rbx_part_of(list)->piece->slab == slab);
+		piece = first_piece(*list);
+	} while (piece && piece->slab == slab);
 	slab_unlock(flow, slab, group);
-	return list;
+	return piece;
 }
 
 /* Pieces of requests that have ended join the others that have. */
@@ -375,21 +378,22 @@ static inline void carry_out(struct rbx_flow *flow, struct results *results)
  * under way before the list is carried out. */
 struct rbx_fragment *rbx_flow_parts_done(struct rbx_fragment *list)
 {
-	bool more = is_part(list);
+	struct rbx_piece *piece = rbx_part_of(list)->piece;
 	struct results results;
 
-	while (more) {
-		struct rbx_flow *flow = rbx_part_of(list)->piece->owner;
+	RBX_DEBUG_ASSERT(is_part(list));
+	do {
+		struct rbx_flow *flow = piece->owner;
 
 		results.last_ended = &results.ended;
 		results.todo.first = NULL;
 		if (flow->map->shape.checksums)
 			parts_check(flow, list);
 		do
-			list = slab_parts_done(flow, list, &results, &more);
-		while (more && rbx_part_of(list)->piece->owner == flow);
+			piece = slab_parts_done(flow, piece, &list, &results);
+		while (piece && piece->owner == flow);
 		carry_out(flow, &results);
-	}
+	} while (piece);
 	return list;
 }
 

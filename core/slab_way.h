@@ -185,11 +185,11 @@ static inline bool rbx_way_must_wait(const struct rbx_slab *slab,
 static inline bool rbx_way_starts_usually(const struct rbx_slab *slab,
 					  const struct rbx_piece *piece)
 {
-	bool usual = slab->read_mask && rbx_slab_is_plain(slab);
-
-	RBX_DEBUG_ASSERT(!usual || piece->kind != RBX_PIECE_COPY);
+	if (!slab->read_mask || !rbx_slab_is_plain(slab))
+		return false;
+	RBX_DEBUG_ASSERT(piece->kind != RBX_PIECE_COPY);
 	(void)piece;
-	return usual;
+	return true;
 }
 
 /* The first step of such a piece: adds its parts to the runs, or it waits. */
@@ -222,9 +222,9 @@ static inline bool rbx_way_is_done_usually(const struct rbx_slab *slab,
 {
 	const struct rbx_piece *piece = part->piece;
 
-	return !part->fragment.status && piece->flight_mask & part->bit &&
-	       slab->read_mask & part->bit && rbx_slab_is_plain(slab) &&
-	       !piece->tried_mask && !piece->failed_mask;
+	return piece->flight_mask & slab->read_mask & part->bit &&
+	       rbx_slab_is_plain(slab) &&
+	       !(part->fragment.status | piece->tried_mask | piece->failed_mask);
 }
 
 /* The step for such a part. Returns whether its piece has ended, with status 0. */
