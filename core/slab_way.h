@@ -214,8 +214,9 @@ static inline void rbx_way_start_usual(struct rbx_slab *slab,
 }
 
 /*
- * A part has succeeded, of a piece none of whose parts has failed, at a replica that may be
- * read. So a read has its data, and a write is where readers look for it.
+ * A part has succeeded at a replica that may be read, of a piece none of whose parts has failed by
+ * a fault of this machine. So a read has its data, and a write is where readers look for it.
+ * Replicas that a write missed by another fault are lost by now.
  */
 static inline bool rbx_way_is_done_usually(const struct rbx_slab *slab,
 					   const struct rbx_part *part)
@@ -224,7 +225,7 @@ static inline bool rbx_way_is_done_usually(const struct rbx_slab *slab,
 
 	return piece->flight_mask & slab->read_mask & part->bit &&
 	       rbx_slab_is_plain(slab) &&
-	       !(part->fragment.status | piece->tried_mask | piece->failed_mask);
+	       !(part->fragment.status | piece->tried_mask);
 }
 
 /* The step for such a part. Returns whether its piece has ended, with status 0. */
