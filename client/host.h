@@ -49,6 +49,14 @@ int rbx_random(void *bytes, size_t length_bytes);
 int rbx_error(int err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Bytes of such a text, with its end. */
+#define RBX_ERROR_BYTES 256u
+/* What the calling thread has reported last, for another thread that reports it again(): in a
+ * program each has a text of its own. In a kernel it is in the log, and not reported twice. */
+const char *rbx_error_text(void);
+/* Returns err. */
+int rbx_error_again(int err, const char *text);
+
 /* What the status of a work request means, in words. */
 const char *rbx_status_text(int status);
 

@@ -73,6 +73,23 @@ static bool peer_hold(struct rbx_peer *peer, void *user)
 				    server_is_up);
 }
 
+/* ---- For the flow ------------------------------------------------------------- */
+
+void rbx_volume_send(struct rbx_flow *flow, uint32_t server,
+		     struct rbx_fragment *first, struct rbx_fragment *last)
+{
+	struct rbx_volume_server *to = &rbx_volume_control_of_flow(flow)->servers[server];
+	struct rbx_fragment *each;
+
+	if (!RBX_LOAD_ACQUIRE(&to->is_shunned)) {
+		rbx_peer_submit(to->peer, first, last);
+		return;
+	}
+	for (each = first; each; each = rbx_fragment_next(each))
+		each->status = -EHOSTUNREACH;
+	flow->ops->end_later(flow, first);
+}
+
 /* ---- For the upkeep ----------------------------------------------------------- */
 
 static struct rbx_volume_server *server_at(struct rbx_upkeep *upkeep,

@@ -69,6 +69,11 @@ int rbx_session_open(struct rbx_sessions *sessions,
 		     const struct rbx_address *address,
 		     const struct rbx_session_events *events,
 		     struct rbx_session **session);
+/* The same, with the address as text, which the host reads. -EINVAL: it is none. In a program,
+ * -EPERM: it is beyond loopback, and there is no secret. */
+int rbx_session_open_name(struct rbx_sessions *sessions, const char *name,
+			  const struct rbx_session_events *events,
+			  struct rbx_session **session);
 
 /*
  * Says BYE: the server takes back what is still borrowed and ends the data queue pairs (their

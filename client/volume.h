@@ -79,6 +79,10 @@ rbx_volume_control_of_upkeep(struct rbx_upkeep *upkeep)
 	return RBX_CONTAINER_OF(upkeep, struct rbx_volume_control, upkeep);
 }
 
+/* servers.c: submit() of the flow's table. */
+void rbx_volume_send(struct rbx_flow *flow, uint32_t server,
+		     struct rbx_fragment *first, struct rbx_fragment *last);
+
 /* ---- servers.c. All of it blocks. ------------------------------------------------*/
 
 /* Connects to the server of a place, by its name. */

@@ -30,8 +30,20 @@
 struct rbx_node;
 struct rbx_volume;
 
+#define RBX_HOLDER_BYTES 64
+
 struct rbx_volume_options {
 	const char *servers; /* "10.0.0.1:7471,10.0.0.2:7471": numbers, no names */
+	/*
+	 * The name of a volume that its servers keep (docs/volumes.md); NULL: memory that is
+	 * borrowed until the close. It is opened as it was made: size_bytes 0, one replica and
+	 * no checksums say nothing of it. on_demand neither.
+	 */
+	const char *volume;
+	bool take_over; /* also if another client has it open, which is shut out */
+	/* RBX_HOLDER_BYTES that receive who has it open, if that is why it is not opened; or
+	 * NULL. */
+	char *holder;
 	u64 size_bytes; /* a multiple of 4 KiB */
 	u32 replicas; /* 1 to 3 */
 	u32 queue_pairs; /* for each server, 1 to 16 */
@@ -74,12 +86,18 @@ void rbx_volume_options_defaults(struct rbx_volume_options *options);
  * All that options point to is borrowed during the call. Blocks. 0; -EINVAL: a bad
  * option, see the log; -EPERM: no secret and not loopback; -EHOSTUNREACH, -ECONNREFUSED,
  * -ETIMEDOUT, -ENODEV: no server there; -EACCES: the secret was refused; -ENOSPC,
- * -EDQUOT: not enough memory; -EMEDIUMTYPE: slabs of different sizes; -ENOMEM.
+ * -EDQUOT: not enough memory; -EMEDIUMTYPE: slabs of different sizes; -ENOMEM; -EINTR: a
+ * signal came.
+ *
+ * A named volume: -ENOENT: these servers have none of this name; -EBUSY: another client has
+ * it open; -EACCES: it belongs to another credential; -EOPNOTSUPP: it has checksums. If
+ * servers are missing that may serve the client before, it blocks for a lease and a half.
  */
 int rbx_volume_open(const struct rbx_volume_options *options,
 		    struct rbx_volume **volume);
 
-/* Gives all memory back. No I/O may be outstanding or be submitted any more. Blocks. */
+/* Gives all memory back, but that of a named volume. No I/O may be outstanding or be
+ * submitted any more. Blocks. */
 void rbx_volume_close(struct rbx_volume *volume);
 
 enum rbx_io_op {
@@ -138,7 +156,7 @@ int rbx_volume_submit(struct rbx_volume *volume, struct rbx_io *io,
  * outstanding I/Os to them have ended. Slabs that are only partly in the range stay as
  * they are. An I/O that is outstanding meanwhile comes before or after the discard.
  * Process context; never blocks. 0; -EINVAL: beyond the volume; -EOPNOTSUPP: not
- * on_demand.
+ * on_demand, or a named volume.
  */
 int rbx_volume_discard(struct rbx_volume *volume, u64 offset_bytes,
 		       u64 length_bytes);
@@ -149,6 +167,7 @@ void rbx_volume_unplug(struct rbx_volume *volume, struct rbx_plug *plug);
 /* The NUMA node of the volume's device, or NUMA_NO_NODE. */
 int rbx_volume_node(const struct rbx_volume *volume);
 u64 rbx_volume_size_bytes(const struct rbx_volume *volume);
+u32 rbx_volume_replicas(const struct rbx_volume *volume);
 /* The size of a slab: the unit of borrowing and of discarding. */
 u64 rbx_volume_slab_bytes(const struct rbx_volume *volume);
 

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/host.h"
 #include "fabric/fabric.h"
 #include "include/rdmabox/rdmabox.h"
 
@@ -57,4 +58,18 @@ const char *rbx_status_text(int status)
 const char *rbx_last_error(void)
 {
 	return last_error;
+}
+
+/* ---- For client/ ---------------------------------------------------------------------------- */
+
+RBX_STATIC_ASSERT(RBX_ERROR_BYTES == RBX_ERROR_TEXT_MAX, "room for the same text");
+
+const char *rbx_error_text(void)
+{
+	return last_error;
+}
+
+int rbx_error_again(int err, const char *text)
+{
+	return rbx_error(err, "%s", text);
 }

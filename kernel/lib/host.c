@@ -71,6 +71,16 @@ int rbx_error(int err, const char *format, ...)
 	return err;
 }
 
+const char *rbx_error_text(void)
+{
+	return "the log has the reason";
+}
+
+int rbx_error_again(int err, const char *text)
+{
+	return err;
+}
+
 const char *rbx_status_text(int status)
 {
 	switch (rbx_status_class(status)) {

@@ -33,12 +33,6 @@ void rbx_sessions_close(struct rbx_sessions *sessions);
 /* The sessions of a context, for rbx_server_query(). */
 struct rbx_sessions *rbx_context_sessions(struct rbx_context *ctx);
 
-/* As rbx_session_open(), with the address as text. -EPERM: it is beyond loopback, and there
- * is no secret. */
-int rbx_session_open_name(struct rbx_sessions *sessions, const char *name,
-			  const struct rbx_session_events *events,
-			  struct rbx_session **session);
-
 /*
  * Connects one data queue pair, which the server binds to the session. The caller owns
  * it, and may destroy it before or after rbx_session_close(). Blocks. -ENOTCONN: the

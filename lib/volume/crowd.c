@@ -9,9 +9,7 @@
 
 #include "include/rdmabox/pool.h"
 #include "lib/context.h"
-#include "lib/error.h"
 #include "lib/session/sessions.h"
-#include "lib/volume/at_once.h"
 
 static int names_take(struct rbx_crowd *crowd, const char *servers)
 {
@@ -30,149 +28,25 @@ static int names_take(struct rbx_crowd *crowd, const char *servers)
 	if (count > RBX_MEMBERS_MAX)
 		err = rbx_error(-EINVAL, "servers \"%s\": a named volume has at most %u",
 				servers, RBX_MEMBERS_MAX);
-	for (i = 0; i < count && !err; i++) {
-		crowd->names[i] = strdup(members[i].address);
-		if (!crowd->names[i])
-			err = rbx_error(-ENOMEM, "out of memory");
-	}
+	for (i = 0; i < count && !err; i++)
+		err = rbx_crowd_add(crowd, members[i].address, strlen(members[i].address));
 	if (!err && !count)
 		err = rbx_error(-ENOENT, "pool \"%s\" has no servers", servers);
-	crowd->count = err ? 0 : (uint32_t)count;
 	free(members);
-	return err;
-}
-
-/* If it is lost its one call fails, and shows it. */
-static void lost(void *user, const char *reason)
-{
-	(void)user;
-	(void)reason;
-}
-
-static void evict(void *user, const struct rbx_eviction *eviction)
-{
-	(void)user;
-	(void)eviction;
-}
-
-static int session_open(struct rbx_context *ctx, const char *address,
-			struct rbx_session **session)
-{
-	const struct rbx_session_events events = { lost, evict, NULL };
-
-	return rbx_session_open_name(rbx_context_sessions(ctx), address, &events, session);
-}
-
-static void close_one(void *user, uint32_t index)
-{
-	struct rbx_crowd *crowd = user;
-
-	if (crowd->sessions[index])
-		rbx_session_close(crowd->sessions[index]);
-}
-
-void rbx_crowd_close(struct rbx_crowd *crowd)
-{
-	struct rbx_side_by_side all;
-	uint32_t i;
-
-	rbx_side_by_side_begin(&all, crowd->count, close_one, crowd);
-	rbx_side_by_side_end(&all);
-	for (i = 0; i < RBX_MEMBERS_MAX; i++)
-		free(crowd->names[i]);
-	free(crowd);
-}
-
-/* One server under two names would be asked twice. */
-static int twice_check(const struct rbx_crowd *crowd, uint32_t index)
-{
-	uint64_t incarnation = rbx_session_incarnation(crowd->sessions[index]);
-	uint32_t i;
-
-	for (i = 0; i < index; i++)
-		if (crowd->sessions[i] &&
-		    rbx_session_incarnation(crowd->sessions[i]) == incarnation)
-			return rbx_error(-EINVAL, "server %s is named twice: %s is the same one",
-					 crowd->names[index], crowd->names[i]);
-	return 0;
-}
-
-static bool is_away(int err)
-{
-	return err == -ECONNREFUSED || err == -EHOSTUNREACH || err == -ETIMEDOUT;
-}
-
-/* Leaves a server out that could not be reached: the last one takes its place. */
-static void leave_out(struct rbx_crowd *crowd, struct rbx_at_once *opened, uint32_t index)
-{
-	uint32_t last = --crowd->count;
-
-	if (!crowd->why_away[0])
-		strcpy(crowd->why_away, opened->results[index].why);
-	crowd->away_count++;
-	free(crowd->names[index]);
-	crowd->names[index] = crowd->names[last];
-	crowd->names[last] = NULL;
-	crowd->sessions[index] = crowd->sessions[last];
-	crowd->sessions[last] = NULL;
-	opened->results[index] = opened->results[last];
-}
-
-static int sessions_take(struct rbx_crowd *crowd, struct rbx_at_once *opened, bool may_lack)
-{
-	uint32_t i = 0;
-	int err = 0;
-
-	/* Bounded: each pass takes one, or leaves one out. */
-	while (i < crowd->count && !err) {
-		if (may_lack && is_away(opened->results[i].err) && crowd->count > 1) {
-			leave_out(crowd, opened, i);
-			continue;
-		}
-		err = rbx_at_once_error(opened, i);
-		if (!err && crowd->sessions[i]) /* NULL: the error of another one follows */
-			err = twice_check(crowd, i);
-		i++;
-	}
-	return err;
-}
-
-struct opening {
-	struct rbx_crowd *crowd;
-	struct rbx_context *ctx;
-};
-
-static int open_one(void *user, uint32_t index)
-{
-	const struct opening *opening = user;
-	struct rbx_crowd *crowd = opening->crowd;
-
-	return session_open(opening->ctx, crowd->names[index], &crowd->sessions[index]);
-}
-
-static int sessions_open(struct rbx_crowd *crowd, struct rbx_context *ctx, bool may_lack)
-{
-	struct opening opening = { crowd, ctx };
-	struct rbx_at_once opened;
-	int err = rbx_at_once_do(&opened, crowd->count, !may_lack, open_one, &opening);
-
-	if (!err)
-		err = sessions_take(crowd, &opened, may_lack);
-	rbx_at_once_free(&opened);
 	return err;
 }
 
 static int crowd_open(struct rbx_context *ctx, const char *servers, bool may_lack,
 		      struct rbx_crowd **made)
 {
-	struct rbx_crowd *crowd = calloc(1, sizeof(*crowd));
-	int err;
+	struct rbx_crowd *crowd;
+	int err = rbx_crowd_make(&crowd);
 
-	if (!crowd)
-		return rbx_error(-ENOMEM, "out of memory");
+	if (err)
+		return err;
 	err = names_take(crowd, servers);
 	if (!err)
-		err = sessions_open(crowd, ctx, may_lack);
+		err = rbx_crowd_connect(crowd, rbx_context_sessions(ctx), may_lack);
 	if (err)
 		rbx_crowd_close(crowd);
 	else
@@ -188,147 +62,4 @@ int rbx_crowd_open(struct rbx_context *ctx, const char *servers, struct rbx_crow
 int rbx_crowd_open_there(struct rbx_context *ctx, const char *servers, struct rbx_crowd **crowd)
 {
 	return crowd_open(ctx, servers, true, crowd);
-}
-
-/* ---- Looking for a volume ---------------------------------------------------------------*/
-
-/* What one of them has said. 0, or -EEXIST, which was reported. */
-static int one_heard(struct rbx_crowd *crowd, struct rbx_named *named, uint32_t index,
-		     const struct rbx_wire_volume *volume)
-{
-	int err = rbx_named_heard(named, rbx_session_incarnation(crowd->sessions[index]), volume);
-
-	crowd->has[index] = !err;
-	return err;
-}
-
-/* Servers that know it by another name, after a rename that was interrupted. */
-static int others_look(struct rbx_crowd *crowd, struct rbx_named *named)
-{
-	struct rbx_wire_volume volume;
-	uint32_t i;
-	int err;
-
-	for (i = 0; i < crowd->count; i++) {
-		if (crowd->has[i] ||
-		    !rbx_record_has_member(&named->record,
-					   rbx_session_incarnation(crowd->sessions[i])))
-			continue;
-		err = rbx_named_look_for_id(named, crowd->sessions[i], &volume);
-		if (!err)
-			err = one_heard(crowd, named, i, &volume);
-		if (err && err != -EACCES && err != -ENOENT)
-			return err;
-	}
-	return 0;
-}
-
-struct looking {
-	struct rbx_crowd *crowd;
-	struct rbx_named *named;
-	struct rbx_wire_volume *volumes; /* what each server has said */
-};
-
-static int look_at_one(void *user, uint32_t index)
-{
-	const struct looking *looking = user;
-
-	return rbx_named_look(looking->named, looking->crowd->sessions[index],
-			      &looking->volumes[index]);
-}
-
-/* Taken in the order of the list, whichever answered first. */
-static int all_heard(const struct looking *looking, const struct rbx_at_once *looked,
-		     uint32_t *count, int *none_err)
-{
-	struct rbx_crowd *crowd = looking->crowd;
-	uint32_t i;
-	int err;
-
-	for (i = 0; i < crowd->count; i++) {
-		err = looked->results[i].err;
-		crowd->has[i] = false;
-		/* Another client may have one of the same name, at servers that ours does not
-		 * need. */
-		if (err == -EACCES)
-			*none_err = err;
-		if (err == -EACCES || err == -ENOENT)
-			continue;
-		err = err ? rbx_at_once_error(looked, i) :
-			    one_heard(crowd, looking->named, i, &looking->volumes[i]);
-		if (err)
-			return err;
-		++*count;
-	}
-	return 0;
-}
-
-int rbx_crowd_look(struct rbx_crowd *crowd, struct rbx_named *named)
-{
-	struct looking looking = {
-		.crowd = crowd,
-		.named = named,
-		.volumes = calloc(crowd->count, sizeof(*looking.volumes)),
-	};
-	struct rbx_at_once looked = { .results = NULL };
-	int err, none_err = -ENOENT;
-	uint32_t count = 0;
-
-	if (looking.volumes)
-		err = rbx_at_once_do(&looked, crowd->count, false, look_at_one, &looking);
-	else
-		err = rbx_error(-ENOMEM, "out of memory");
-	if (!err)
-		err = all_heard(&looking, &looked, &count, &none_err);
-	rbx_at_once_free(&looked);
-	free(looking.volumes);
-	if (err)
-		return err;
-	if (count)
-		return others_look(crowd, named);
-	return none_err == -EACCES ?
-		       rbx_error(none_err, "volume %s belongs to another credential; use that one",
-				 named->name) :
-		       rbx_error(none_err, "there is no volume %s on these servers", named->name);
-}
-
-void rbx_crowd_keep_members(struct rbx_crowd *crowd, const struct rbx_wire_record *record)
-{
-	uint32_t i;
-
-	for (i = 0; i < crowd->count; i++)
-		crowd->has[i] &= rbx_record_has_member(
-			record, rbx_session_incarnation(crowd->sessions[i]));
-}
-
-uint32_t rbx_crowd_lacks(const struct rbx_crowd *crowd, const struct rbx_wire_record *record,
-			 bool *is_half)
-{
-	uint32_t i, missing = rbx_record_in_count(record);
-
-	*is_half = false;
-	for (i = 0; i < crowd->count; i++) {
-		if (!rbx_record_is_in(record, rbx_session_incarnation(crowd->sessions[i])))
-			continue;
-		missing -= crowd->has[i];
-		*is_half |= !crowd->has[i];
-	}
-	return missing;
-}
-
-uint32_t rbx_crowd_absent(const struct rbx_crowd *crowd, const struct rbx_wire_record *record)
-{
-	uint32_t i, count = crowd->away_count;
-	/* That were not heard of: each of them may be one that is away, or that began anew. */
-	uint32_t out_count = record->members_count - rbx_record_in_count(record);
-
-	for (i = 0; i < crowd->count; i++) {
-		uint64_t incarnation = rbx_session_incarnation(crowd->sessions[i]);
-
-		if (!rbx_record_has_member(record, incarnation))
-			count++;
-		else if (!rbx_record_is_in(record, incarnation))
-			out_count--;
-	}
-	return count > out_count ? count - out_count : 0;
 }

@@ -1,24 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * named.h - opens a volume that servers keep (include/rdmabox/volumes.h, client/named.h).
+ * named.h - volumes that servers keep (include/rdmabox/volumes.h), in a program: client/opening.h
+ * opens them.
  */
 #ifndef RBX_LIB_NAMED_H
 #define RBX_LIB_NAMED_H
 
-#include "client/named.h"
+#include "client/opening.h"
 #include "lib/volume/volume.h"
 
-/* Who this program is, for those that find a volume open. */
-void rbx_holder_describe(char holder[RBX_WIRE_HOLDER_BYTES]);
 /* Asks the servers for the volume, and leaves those of them in *members that have it, as
  * "host:port,host:port", allocated. 0, or -errno that was reported. */
 int rbx_volume_named_begin(struct rbx_volume *volume, const char *servers, char **members);
-/* The servers are connected, and their slabs are to be taken into the map. 0, or -errno that
- * was reported. */
-int rbx_volume_named_take(struct rbx_volume *volume);
-/* Rounds of upkeep are made: waits until all replicas are equal, if the last client has crashed.
- * 0, or -errno that was reported. Blocks. */
-int rbx_volume_named_wait_even(struct rbx_volume *volume);
 
 /* named_join.c */
 
@@ -33,11 +26,5 @@ int rbx_volume_named_join(struct rbx_volume *volume, uint32_t index, const char 
 			  const char *labels, bool returns);
 /* Before the thread of joins.c is stopped: it does not wait for that any more. */
 void rbx_volume_named_join_no_more(struct rbx_volume *volume);
-
-/* named.c */
-
-/* Nothing of the program's is under way, and the upkeep thread has ended. Blocks. */
-void rbx_volume_named_close(struct rbx_volume *volume);
-void rbx_volume_named_free(struct rbx_volume *volume);
 
 #endif

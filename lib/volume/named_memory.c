@@ -19,13 +19,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/at_once.h"
 #include "client/session.h"
 #include "core/placement.h"
 #include "core/reservation.h"
 #include "core/server_labels.h"
 #include "include/rdmabox/pool.h"
 #include "lib/error.h"
-#include "lib/volume/at_once.h"
 
 #define MIB 1048576.0
 

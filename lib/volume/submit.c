@@ -33,21 +33,6 @@ static void end_later(struct rbx_flow *flow, struct rbx_fragment *fragment)
 	rbx_poller_end(rbx_volume_of_flow(flow)->ctx->pollers[0], fragment);
 }
 
-static void send(struct rbx_flow *flow, uint32_t server,
-		 struct rbx_fragment *first, struct rbx_fragment *last)
-{
-	struct rbx_volume_server *to = &rbx_volume_control_of_flow(flow)->servers[server];
-	struct rbx_fragment *each;
-
-	if (!RBX_LOAD_ACQUIRE(&to->is_shunned)) {
-		rbx_peer_submit(to->peer, first, last);
-		return;
-	}
-	for (each = first; each; each = rbx_fragment_next(each))
-		each->status = -EHOSTUNREACH;
-	end_later(flow, first);
-}
-
 /* Zeros for reads of slabs that no server has lent yet. */
 static void fill_zeros(const struct rbx_piece_list *pieces)
 {
@@ -89,7 +74,7 @@ static const void *look(struct rbx_flow *flow, const struct rbx_piece *piece)
 }
 
 const struct rbx_flow_ops rbx_volume_flow_ops = {
-	.submit = send,
+	.submit = rbx_volume_send,
 	.end_later = end_later,
 	.ended = ended,
 	.wake = wake,

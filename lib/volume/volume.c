@@ -172,7 +172,7 @@ static struct rbx_volume *volume_make(struct rbx_context *ctx)
 static void volume_free(struct rbx_volume *volume)
 {
 	rbx_volume_joins_stop(volume);
-	rbx_volume_named_free(volume);
+	rbx_opening_free(&volume->control);
 	rbx_volume_control_destroy(&volume->control);
 	free(volume->control.servers);
 	free(volume);
@@ -193,25 +193,28 @@ static int connect_to(struct rbx_volume *volume, const char *servers, uint64_t s
 	if (err)
 		return err;
 	err = rbx_volume_servers_open(volume, members, servers);
-	free(members);
+	rbx_memory_free(members);
 	return err;
 }
 
-void rbx_volume_turn_wait(const struct rbx_volume *volume)
+int rbx_volume_turn_wait(struct rbx_volume_control *control)
 {
-	if (!rbx_context_options(volume->ctx)->pollers)
-		(void)rbx_poll(volume->ctx);
+	struct rbx_context *ctx = rbx_volume_of_control(control)->ctx;
+
+	if (!rbx_context_options(ctx)->pollers)
+		(void)rbx_poll(ctx); /* the program polls */
 	usleep(100);
+	return 0;
 }
 
 /* Nothing of the program's is under way. */
 static void upkeep_stop(struct rbx_volume *volume)
 {
 	rbx_volume_upkeep_stop(&volume->control);
-	rbx_volume_named_close(volume);
+	rbx_opening_close(&volume->control);
 	rbx_upkeep_abandon(&volume->control.upkeep);
 	while (rbx_rebuild_is_under_way(&volume->control.flow))
-		rbx_volume_turn_wait(volume);
+		(void)rbx_volume_turn_wait(&volume->control);
 	/* The last completion may still be in a poller's hands. */
 	rbx_pollers_visit_all(volume->ctx);
 	rbx_upkeep_end(&volume->control.upkeep);
@@ -246,7 +249,7 @@ int rbx_volume_open(struct rbx_context *ctx, struct rbx_volume **volume_out,
 	if (err)
 		goto out_close_servers;
 	if (volume->control.named)
-		err = rbx_volume_named_take(volume);
+		err = rbx_opening_take(&volume->control, volume->ctx->sessions);
 	if (!err)
 		err = rbx_upkeep_borrow_all(&volume->control.upkeep);
 	if (err == -ENOSPC || err == -EDQUOT)
@@ -257,7 +260,7 @@ int rbx_volume_open(struct rbx_context *ctx, struct rbx_volume **volume_out,
 		err = rbx_volume_upkeep_start(&volume->control);
 	if (err)
 		goto out_abandon;
-	err = rbx_volume_named_wait_even(volume);
+	err = rbx_opening_wait_even(&volume->control);
 	if (!err && volume->control.named)
 		err = rbx_volume_named_watch(volume, servers);
 	if (!err)
@@ -299,7 +302,7 @@ int rbx_volume_close(struct rbx_volume *volume)
 	rbx_plug_flush();
 	rbx_upkeep_closes(&volume->control.upkeep);
 	while (!rbx_piece_pool_is_idle(&volume->control.flow.pool))
-		rbx_volume_turn_wait(volume);
+		(void)rbx_volume_turn_wait(&volume->control);
 	upkeep_stop(volume);
 	/* No events come after this. They look at the map. */
 	rbx_volume_servers_leave(&volume->control);

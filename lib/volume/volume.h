@@ -94,8 +94,6 @@ static inline struct rbx_volume *rbx_volume_of_flow(struct rbx_flow *flow)
  * of it; "": nothing. */
 int rbx_volume_server_add(struct rbx_volume *volume, uint32_t index,
 			  const char *address, const char *labels);
-/* Gives completions time. If the program polls, this polls. */
-void rbx_volume_turn_wait(const struct rbx_volume *volume);
 /* Drops a server that is of no use; its index is free again. */
 void rbx_volume_server_drop(struct rbx_volume *volume, uint32_t index);
 /* Connects to each server of "host:port,host:port", or to those of a pool that can be. told: a

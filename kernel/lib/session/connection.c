@@ -8,6 +8,7 @@
 
 #include "client/session_state.h"
 #include "kernel/fabric_ib/conn.h"
+#include "kernel/lib/address.h"
 #include "kernel/lib/context.h"
 #include "kernel/lib/session/sessions.h"
 
@@ -151,6 +152,21 @@ static void receive_done(struct ib_cq *cq, struct ib_wc *wc)
 				   RBX_WIRE_MESSAGE_BYTES_MAX, DMA_FROM_DEVICE);
 	rbx_session_received(connection->session, connection->generation, index,
 			     buffer_of(connection, index), wc->byte_len);
+}
+
+/* ---- Addresses as text -----------------------------------------------------------*/
+
+int rbx_session_open_name(struct rbx_sessions *sessions, const char *name,
+			  const struct rbx_session_events *events,
+			  struct rbx_session **session)
+{
+	struct sockaddr_storage at;
+	struct rbx_address address;
+
+	if (rbx_address_parse(name, &at))
+		return rbx_error(-EINVAL, "\"%s\" is not of the form 10.0.0.1:7471", name);
+	rbx_address_name(&address, &at);
+	return rbx_session_open(sessions, &address, events, session);
 }
 
 /* ---- Open and close --------------------------------------------------------*/

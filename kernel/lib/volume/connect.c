@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * connect.c - connects a volume to the memory servers that its options name, and leaves
- * them.
+ * them. A volume that has a name is connected to those of them that have it.
  *
  * A few are connected at a time (client/side_by_side.h). The task that opens the volume
  * only waits, so a signal ends the opening. A connect that pauses because its server is
  * busy then gives up; the others end within the peer timeout.
  *
- * The first server decides which device the volume uses. The others must be reached
- * through the same one.
+ * The first server that can be reached decides which device the volume uses. The others
+ * must be reached through the same one.
  */
 #include <linux/slab.h>
 
+#include "client/opening.h"
 #include "core/modes.h"
 #include "kernel/lib/address.h"
 #include "kernel/lib/volume/volume.h"
@@ -101,19 +102,34 @@ static uint32_t names_count(const char *list)
 	return count;
 }
 
-static int names_take(const struct rbx_volume_options *options,
-		      struct rbx_server_name *all, uint32_t count)
+/* The servers of a list. */
+struct names {
+	struct rbx_server_name *all;
+	uint32_t count;
+};
+
+/* They have to be freed even after a failure. */
+static int names_take(const struct rbx_volume_options *options, const char *list,
+		      struct names *names)
 {
-	const char *list = options->servers;
 	uint32_t i;
 	int err;
 
-	for (i = 0; i < count; i++) {
-		err = name_take(&list, &all[i]);
+	names->count = names_count(list);
+	if (names->count > RBX_SERVERS_MAX) {
+		pr_err("rdmabox: %u servers: a volume has at most %u\n", names->count,
+		       RBX_SERVERS_MAX);
+		return -EINVAL;
+	}
+	names->all = kvcalloc(names->count, sizeof(*names->all), GFP_KERNEL);
+	if (!names->all)
+		return -ENOMEM;
+	for (i = 0; i < names->count; i++) {
+		err = name_take(&list, &names->all[i]);
 		if (!err)
-			err = name_check(options, all, i);
+			err = name_check(options, names->all, i);
 		if (err)
-			return named_error(&all[i], err);
+			return named_error(&names->all[i], err);
 	}
 	return 0;
 }
@@ -154,20 +170,73 @@ static int client_options_make(const struct rbx_volume *volume,
 	return -EINVAL;
 }
 
+/* Not all servers of a named volume have to be there. Of another one, the first that is not is
+ * the one whose error counts. */
 static int client_open(struct rbx_volume *volume,
 		       const struct rbx_volume_options *options,
-		       struct rbx_server_name *first)
+		       const struct names *names)
 {
 	struct rbx_client_options client_options;
+	uint32_t i, tries = options->volume ? names->count : 1;
 	int err = client_options_make(volume, options, &client_options);
 
 	if (err)
 		return err;
-	err = rbx_client_open(&volume->client, &client_options,
-			      &first->address);
-	volume->ctx = volume->client.ctx;
-	return err ? named_error(first, err) : 0;
+	for (i = 0; i < tries && !volume->ctx; i++) {
+		err = rbx_client_open(&volume->client, &client_options,
+				      &names->all[i].address);
+		volume->ctx = volume->client.ctx;
+		if (err)
+			(void)named_error(&names->all[i], err);
+	}
+	return err;
 }
+
+/* ---- A named volume ------------------------------------------------------------------*/
+
+/* Sessions with all servers that are there. */
+static int crowd_make(struct rbx_volume *volume, const struct names *names,
+		      struct rbx_crowd **crowd)
+{
+	int err = rbx_crowd_make(crowd);
+	uint32_t i;
+
+	if (err)
+		return err;
+	for (i = 0; i < names->count && !err; i++)
+		err = rbx_crowd_add(*crowd, names->all[i].name, strlen(names->all[i].name));
+	if (!err)
+		err = rbx_crowd_connect(*crowd, &volume->client.sessions, true);
+	if (err)
+		rbx_crowd_close(*crowd);
+	return err;
+}
+
+/* The volume has the servers of the list that have it. */
+static int members_take(struct rbx_volume *volume, const struct rbx_volume_options *options,
+			struct names *names)
+{
+	struct rbx_volume_control *control = &volume->control;
+	struct rbx_crowd *crowd;
+	char *members = NULL;
+	int err = crowd_make(volume, names, &crowd);
+
+	if (err)
+		return err;
+	err = rbx_opening_begin(control, crowd, options->volume, options->take_over, &members);
+	rbx_crowd_close(crowd);
+	if (err == -EBUSY && options->holder)
+		strscpy(options->holder, control->named->writer, RBX_HOLDER_BYTES);
+	if (!err) {
+		kvfree(names->all);
+		names->all = NULL;
+		err = names_take(options, members, names);
+	}
+	rbx_memory_free(members);
+	return err;
+}
+
+/* ---- All of them ---------------------------------------------------------------------*/
 
 int rbx_volume_connect(struct rbx_volume_control *control, uint32_t index,
 		       const struct rbx_peer_events *events,
@@ -199,21 +268,20 @@ static int opened_check(struct rbx_volume_control *control)
 	return 0;
 }
 
-static int servers_open(struct rbx_volume *volume,
-			const struct rbx_volume_options *options,
-			struct rbx_server_name *all, uint32_t count)
+static int servers_open(struct rbx_volume *volume, const struct names *names)
 {
 	struct rbx_volume_control *control = &volume->control;
 	uint32_t i;
-	int err = names_take(options, all, count);
+	int err;
 
-	if (!err)
-		err = client_open(volume, options, &all[0]);
-	if (err)
-		return err;
-	for (i = 0; i < count; i++)
-		control->servers[i].name = &all[i];
-	control->server_count = count;
+	/* A named volume has a place for each server that its record may have. */
+	control->servers = kvcalloc(max(names->count, RBX_MEMBERS_MAX),
+				    sizeof(*control->servers), GFP_KERNEL);
+	if (!control->servers)
+		return -ENOMEM;
+	for (i = 0; i < names->count; i++)
+		control->servers[i].name = &names->all[i];
+	control->server_count = names->count;
 	rbx_volume_servers_begin(control);
 	err = rbx_side_by_side_wait(&control->side_by_side);
 	if (err)
@@ -225,22 +293,16 @@ static int servers_open(struct rbx_volume *volume,
 int rbx_volume_servers_open(struct rbx_volume *volume,
 			    const struct rbx_volume_options *options)
 {
-	struct rbx_volume_control *control = &volume->control;
-	uint32_t count = names_count(options->servers);
-	struct rbx_server_name *all;
-	int err = -ENOMEM;
+	struct names names = { 0 };
+	int err = names_take(options, options->servers, &names);
 
-	if (count > RBX_SERVERS_MAX) {
-		pr_err("rdmabox: %u servers: a volume has at most %u\n", count,
-		       RBX_SERVERS_MAX);
-		return -EINVAL;
-	}
-	all = kvcalloc(count, sizeof(*all), GFP_KERNEL);
-	control->servers =
-		kvcalloc(count, sizeof(*control->servers), GFP_KERNEL);
-	if (all && control->servers)
-		err = servers_open(volume, options, all, count);
-	kvfree(all);
+	if (!err)
+		err = client_open(volume, options, &names);
+	if (!err && options->volume)
+		err = members_take(volume, options, &names);
+	if (!err)
+		err = servers_open(volume, &names);
+	kvfree(names.all);
 	return err;
 }
 

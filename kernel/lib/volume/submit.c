@@ -120,13 +120,6 @@ static void ended(struct rbx_flow *flow, struct rbx_piece_list *pieces)
 
 /* ---- Called by the flow -----------------------------------------------------------*/
 
-static void send(struct rbx_flow *flow, uint32_t server,
-		 struct rbx_fragment *first, struct rbx_fragment *last)
-{
-	rbx_peer_submit(rbx_volume_control_of_flow(flow)->servers[server].peer,
-			first, last);
-}
-
 static void end_later(struct rbx_flow *flow, struct rbx_fragment *fragment)
 {
 	rbx_poller_end(&rbx_volume_of_flow(flow)->ctx->pollers[0], fragment);
@@ -156,7 +149,7 @@ static const void *look(struct rbx_flow *flow, const struct rbx_piece *piece)
 }
 
 const struct rbx_flow_ops rbx_volume_flow_ops = {
-	.submit = send,
+	.submit = rbx_volume_send,
 	.end_later = end_later,
 	.ended = ended,
 	.wake = wake,
@@ -306,7 +299,7 @@ int rbx_volume_discard(struct rbx_volume *volume, u64 offset_bytes,
 	if (offset_bytes > map->size_bytes ||
 	    length_bytes > map->size_bytes - offset_bytes)
 		return -EINVAL;
-	if (!map->shape.on_demand)
+	if (!map->shape.on_demand || map->shape.is_named)
 		return -EOPNOTSUPP;
 	rbx_flow_discard(&volume->control.flow, offset_bytes, length_bytes);
 	return 0;

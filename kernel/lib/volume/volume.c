@@ -13,8 +13,11 @@
 #include <linux/module.h>
 #include <linux/random.h>
 #include <linux/slab.h>
+#include <linux/utsname.h>
 #include <linux/vmalloc.h>
 
+#include "client/connection.h"
+#include "client/opening.h"
 #include "kernel/lib/volume/volume.h"
 
 void rbx_volume_options_defaults(struct rbx_volume_options *options)
@@ -30,6 +33,12 @@ void rbx_volume_options_defaults(struct rbx_volume_options *options)
 }
 EXPORT_SYMBOL_GPL(rbx_volume_options_defaults);
 
+/* A named volume is opened as it was made. */
+static bool has_other_shape(const struct rbx_volume_options *options)
+{
+	return options->size_bytes || options->replicas != 1 || options->checksums;
+}
+
 /* The name of an option that is out of range, or NULL. */
 static const char *bad_option(const struct rbx_volume_options *options)
 {
@@ -38,6 +47,8 @@ static const char *bad_option(const struct rbx_volume_options *options)
 
 	if (!options->servers || !*options->servers)
 		return "servers";
+	if (options->volume && has_other_shape(options))
+		return "size, replicas or checksums of a named volume";
 	if (options->replicas < 1 || options->replicas > RBX_REPLICAS_MAX)
 		return "replicas";
 	if (options->queue_pairs < 1 ||
@@ -55,10 +66,16 @@ static int shape_make(const struct rbx_volume *volume,
 		      const struct rbx_volume_options *options,
 		      struct rbx_volume_shape *shape)
 {
+	const struct rbx_named *named = volume->control.named;
 	uint64_t slab_bytes =
 		rbx_peer_slab_bytes(volume->control.servers[0].peer);
 	uint32_t i;
 
+	if (named && named->record.flags & RBX_WIRE_CHECKSUMS) {
+		pr_err("rdmabox: volume %s has checksums at its servers, which this module cannot keep\n",
+		       named->record.name);
+		return -EOPNOTSUPP;
+	}
 	for (i = 1; i < volume->control.server_count; i++) {
 		const struct rbx_peer *peer = volume->control.servers[i].peer;
 
@@ -70,18 +87,20 @@ static int shape_make(const struct rbx_volume *volume,
 		return -EMEDIUMTYPE;
 	}
 	*shape = (struct rbx_volume_shape){
-		.size_bytes = options->size_bytes,
+		.size_bytes = named ? named->record.size_bytes : options->size_bytes,
 		.slab_bytes = slab_bytes,
 		.fragment_bytes = RBX_FRAGMENT_BYTES_DEFAULT,
-		.replicas = options->replicas,
+		.replicas = named ? named->record.replicas : options->replicas,
 		.checksums = options->checksums,
-		.on_demand = options->on_demand,
+		.on_demand = options->on_demand || named,
+		.is_named = named != NULL,
 	};
+	/* Of a named one, the record says which servers are needed. */
 	if (!rbx_volume_shape_check(shape) &&
-	    options->replicas <= volume->control.server_count)
+	    (named || options->replicas <= volume->control.server_count))
 		return 0;
 	pr_err("rdmabox: no volume of %llu bytes in slabs of %llu, %u replicas on %u servers\n",
-	       shape->size_bytes, slab_bytes, options->replicas,
+	       shape->size_bytes, slab_bytes, shape->replicas,
 	       volume->control.server_count);
 	return -EINVAL;
 }
@@ -118,7 +137,8 @@ static int slabs_borrow(struct rbx_volume *volume)
 	struct rbx_census census;
 	int err;
 
-	if (map->shape.on_demand && !rbx_upkeep_fits(&volume->control.upkeep)) {
+	if (map->shape.on_demand && !map->shape.is_named &&
+	    !rbx_upkeep_fits(&volume->control.upkeep)) {
 		pr_err("rdmabox: the servers have no room for %u slabs on %u of them each\n",
 		       map->slab_count, map->shape.replicas);
 		return -ENOSPC;
@@ -156,8 +176,65 @@ static struct rbx_volume *volume_make(const struct rbx_volume_options *options)
 
 static void volume_free(struct rbx_volume *volume)
 {
+	rbx_opening_free(&volume->control);
 	kfree_sensitive(volume->secret);
 	kvfree(volume);
+}
+
+void rbx_holder_describe(char holder[RBX_WIRE_HOLDER_BYTES])
+{
+	snprintf(holder, RBX_WIRE_HOLDER_BYTES, "%.40s, kernel", init_utsname()->nodename);
+}
+
+int rbx_volume_turn_wait(struct rbx_volume_control *control)
+{
+	return rbx_sessions_pause(&rbx_volume_of_control(control)->client.sessions,
+				  NSEC_PER_MSEC);
+}
+
+/* No I/O is under way. */
+static void upkeep_stop(struct rbx_volume *volume)
+{
+	rbx_volume_upkeep_stop(&volume->control);
+	rbx_opening_close(&volume->control);
+	rbx_upkeep_abandon(&volume->control.upkeep);
+	rbx_volume_copies_end(volume);
+	rbx_upkeep_end(&volume->control.upkeep);
+}
+
+/* All that has a map. */
+static int memory_begin(struct rbx_volume *volume)
+{
+	struct rbx_volume_control *control = &volume->control;
+	int err = 0;
+
+	if (control->named)
+		err = rbx_opening_take(control, &volume->client.sessions);
+	if (!err)
+		err = slabs_borrow(volume);
+	if (err)
+		goto out_abandon;
+	err = rbx_volume_copies_make(volume);
+	if (err)
+		goto out_free_copies;
+	err = rbx_volume_mappings_open(volume);
+	if (!err)
+		err = rbx_volume_upkeep_start(control);
+	if (err)
+		goto out_close_mappings;
+	err = rbx_opening_wait_even(control);
+	if (err)
+		upkeep_stop(volume);
+	return err;
+
+out_close_mappings:
+	rbx_volume_mappings_close(volume);
+out_free_copies:
+	rbx_volume_copies_free(volume);
+out_abandon:
+	rbx_upkeep_abandon(&control->upkeep);
+	rbx_upkeep_end(&control->upkeep);
+	return err;
 }
 
 int rbx_volume_open(const struct rbx_volume_options *options,
@@ -180,30 +257,12 @@ int rbx_volume_open(const struct rbx_volume_options *options,
 		err = shape_make(volume, options, &shape);
 	if (!err)
 		err = memory_make(volume, options, &shape);
-	if (err)
-		goto out_close_servers;
-	err = slabs_borrow(volume);
-	if (err)
-		goto out_abandon;
-	err = rbx_volume_copies_make(volume);
-	if (err)
-		goto out_free_copies;
-	err = rbx_volume_mappings_open(volume);
 	if (!err)
-		err = rbx_volume_upkeep_start(&volume->control);
-	if (err)
-		goto out_close_mappings;
-	*out = volume;
-	return 0;
-
-out_close_mappings:
-	rbx_volume_mappings_close(volume);
-out_free_copies:
-	rbx_volume_copies_free(volume);
-out_abandon:
-	rbx_upkeep_abandon(&volume->control.upkeep);
-	rbx_upkeep_end(&volume->control.upkeep);
-out_close_servers:
+		err = memory_begin(volume);
+	if (!err) {
+		*out = volume;
+		return 0;
+	}
 	rbx_volume_servers_close(volume); /* no events after this; they look at the map */
 	memory_free(volume);
 	volume_free(volume);
@@ -217,10 +276,7 @@ void rbx_volume_close(struct rbx_volume *volume)
 	/* Promise 1 of the design: each request ends, within the peer timeout. */
 	while (!rbx_piece_pool_is_idle(&volume->control.flow.pool))
 		msleep(1);
-	rbx_volume_upkeep_stop(&volume->control);
-	rbx_upkeep_abandon(&volume->control.upkeep);
-	rbx_volume_copies_end(volume);
-	rbx_upkeep_end(&volume->control.upkeep);
+	upkeep_stop(volume);
 	rbx_volume_servers_close(volume); /* no events after this; they look at the map */
 	memory_free(volume);
 	volume_free(volume);
@@ -232,6 +288,12 @@ u64 rbx_volume_size_bytes(const struct rbx_volume *volume)
 	return volume->control.flow.map->size_bytes;
 }
 EXPORT_SYMBOL_GPL(rbx_volume_size_bytes);
+
+u32 rbx_volume_replicas(const struct rbx_volume *volume)
+{
+	return volume->control.flow.map->shape.replicas;
+}
+EXPORT_SYMBOL_GPL(rbx_volume_replicas);
 
 u64 rbx_volume_slab_bytes(const struct rbx_volume *volume)
 {

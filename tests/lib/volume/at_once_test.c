@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include "client/at_once.h"
 #include "include/rdmabox/rdmabox.h"
 #include "lib/error.h"
-#include "lib/volume/at_once.h"
 
 #define SERVERS 8u
 

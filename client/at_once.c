@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* at_once.c - see at_once.h. */
-#include "lib/volume/at_once.h"
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "include/rdmabox/rdmabox.h"
-#include "lib/error.h"
+#include "client/at_once.h"
 
 static void act_on_one(void *user, uint32_t index)
 {
@@ -17,7 +10,7 @@ static void act_on_one(void *user, uint32_t index)
 	result->err = all->act(all->user, index);
 	if (!result->err)
 		return;
-	snprintf(result->why, sizeof(result->why), "%s", rbx_last_error());
+	rbx_text_copy(result->why, sizeof(result->why), rbx_error_text());
 	if (all->needs_all)
 		rbx_side_by_side_stop(&all->side_by_side);
 }
@@ -25,29 +18,32 @@ static void act_on_one(void *user, uint32_t index)
 int rbx_at_once_do(struct rbx_at_once *all, uint32_t count, bool needs_all,
 		   int (*act)(void *user, uint32_t index), void *user)
 {
+	int err;
+
 	*all = (struct rbx_at_once){
 		.act = act,
 		.user = user,
 		.needs_all = needs_all,
-		.results = calloc(RBX_MAX(count, 1u), sizeof(*all->results)),
+		.results = rbx_memory_make(RBX_MAX(count, 1u) * sizeof(*all->results)),
 	};
 	if (!all->results)
 		return rbx_error(-ENOMEM, "out of memory");
 	rbx_side_by_side_begin(&all->side_by_side, count, act_on_one, all);
+	err = rbx_side_by_side_wait(&all->side_by_side);
 	rbx_side_by_side_end(&all->side_by_side);
-	return 0;
+	return err;
 }
 
 int rbx_at_once_error(const struct rbx_at_once *all, uint32_t index)
 {
 	const struct rbx_at_once_result *result = &all->results[index];
 
-	return result->err ? rbx_error(result->err, "%s", result->why) : 0;
+	return result->err ? rbx_error_again(result->err, result->why) : 0;
 }
 
 void rbx_at_once_free(struct rbx_at_once *all)
 {
-	free(all->results);
+	rbx_memory_free(all->results);
 	all->results = NULL;
 }
 

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * crowd.h - a session with each of several servers, which are only asked something. Named volumes
+ * are looked for, made, changed and removed in this way. Sessions begin and end at all servers at
+ * once, and all are asked at once for a volume (at_once.h).
+ *
+ * The host knows how servers are named: it makes a crowd, adds their names, and connects.
+ */
+#ifndef RBX_CLIENT_CROWD_H
+#define RBX_CLIENT_CROWD_H
+
+#include "client/named.h"
+
+struct rbx_sessions;
+
+struct rbx_crowd {
+	char *names[RBX_MEMBERS_MAX]; /* of the servers: host:port */
+	struct rbx_session *sessions[RBX_MEMBERS_MAX];
+	bool has[RBX_MEMBERS_MAX]; /* the volume that was looked for */
+	uint32_t count;
+	uint32_t away_count; /* servers that were left out */
+	char why_away[RBX_ERROR_BYTES]; /* why a server was left out; "": none was */
+};
+
+/* One without servers. 0, or -ENOMEM that was reported. */
+int rbx_crowd_make(struct rbx_crowd **crowd);
+/* Adds a server: length bytes of its name. 0; -EINVAL: there are too many; -ENOMEM; reported. */
+int rbx_crowd_add(struct rbx_crowd *crowd, const char *name, size_t length);
+/* Connects to all of them, none of them twice. may_lack: those that cannot be reached are left
+ * out, unless none can. 0, or -errno that was reported. Blocks. */
+int rbx_crowd_connect(struct rbx_crowd *crowd, struct rbx_sessions *sessions, bool may_lack);
+/* Ends the sessions, and frees it. Blocks. */
+void rbx_crowd_close(struct rbx_crowd *crowd);
+
+/* Asks all of them for a volume. 0; -ENOENT: none has it; -EACCES: it belongs to another
+ * credential wherever it is; or as rbx_named_heard(); reported. */
+int rbx_crowd_look(struct rbx_crowd *crowd, struct rbx_named *named);
+
+/* Those that are no members have nothing that counts: what is there was left by a client that took
+ * them in, and died before the others had heard of it. */
+void rbx_crowd_keep_members(struct rbx_crowd *crowd, const struct rbx_wire_record *record);
+
+/* How many members of the record that are not OUT were not asked, or do not have the volume.
+ * is_half: receives whether there is one of the latter. */
+uint32_t rbx_crowd_lacks(const struct rbx_crowd *crowd, const struct rbx_wire_record *record,
+			 bool *is_half);
+/* Servers that were named and may be such a member that was not asked: they were left out, or began
+ * anew. Those are not counted that explain where a member is that is OUT. */
+uint32_t rbx_crowd_absent(const struct rbx_crowd *crowd, const struct rbx_wire_record *record);
+
+#endif
