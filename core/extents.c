@@ -358,6 +358,7 @@ void rbx_extents_forget_found(struct rbx_flow *flow)
 		rbx_slab_lock(slab);
 		if (word_of(slab)->noted) {
 			word_of(slab)->noted = 0;
+			word_of(slab)->safe = 0; /* one that servers were asked to note since */
 			word_queue(slab);
 			wakes |= rbx_attention_note(&map->attention, slab);
 		}

@@ -263,13 +263,13 @@ static void replica_that_is_made_anew_gets_the_word(void **state)
 
 /* ---- After a crash ------------------------------------------------------------------------- */
 
-/* The servers have a slab that a client has left, with these words. */
-static struct host *make_left(uint64_t word, uint64_t other)
+/* The first servers have a slab that a client has left, with these words. */
+static struct host *make_left_at(uint32_t servers, uint64_t word, uint64_t other)
 {
 	struct host *host = make(1, 2);
 	uint32_t server;
 
-	for (server = 0; server < 2; server++) {
+	for (server = 0; server < servers; server++) {
 		const struct rbx_loan loan = {
 			.slab_id = 0, .epoch = 1, .rkey = server + 1,
 			.remote_addr = (uintptr_t)host->servers[server].memory[0],
@@ -283,6 +283,11 @@ static struct host *make_left(uint64_t word, uint64_t other)
 		rbx_upkeep_found_intent(&host->upkeep, 1, server ? other : word);
 	}
 	return host;
+}
+
+static struct host *make_left(uint64_t word, uint64_t other)
+{
+	return make_left_at(2, word, other);
 }
 
 static bool is_copied(const struct host *host, uint32_t extent)
@@ -319,6 +324,32 @@ static void only_what_was_noted_is_made_equal(void **state)
 }
 
 /* What was noted by a client that has closed the volume is forgotten, and nothing is copied. */
+/* While the volume is opened, a replica is made anew, and gets the word that was found. It is zero
+ * later, and nothing may be written before servers have noted more than that. */
+static void what_was_found_and_noted_again_is_not_safe(void **state)
+{
+	struct host *host = make_left_at(1, UINT64_MAX, 0);
+	struct rbx_intents intents;
+	uint32_t at = 0;
+
+	(void)state;
+	rbx_upkeep_even_out(&host->upkeep);
+	rounds(host);
+	assert_int_equal(host_census(host).whole, 1);
+	host->notes_nothing = true;
+	assert_int_equal(rbx_upkeep_evened_out(&host->upkeep, &at), 0);
+	write_extent(host, 0, 5);
+	assert_false(host_poll(host)); /* nothing was sent */
+	intents = next(host);
+	assert_int_equal(intents.count, 2);
+	assert_int_equal(intents.all[0].word, 1 << 5);
+	rbx_extents_noted(&host->flow, &intents);
+	while (host_poll(host))
+		;
+	assert_int_equal(host_ended(host, 0), 1);
+	host_free(host);
+}
+
 static void volume_that_was_closed_is_not_copied(void **state)
 {
 	struct host *host = make_left(1, 1);
@@ -376,6 +407,7 @@ int main(void)
 		cmocka_unit_test(extent_that_differs_is_not_cleared),
 		cmocka_unit_test(replica_that_is_made_anew_gets_the_word),
 		cmocka_unit_test(only_what_was_noted_is_made_equal),
+		cmocka_unit_test(what_was_found_and_noted_again_is_not_safe),
 		cmocka_unit_test(volume_that_was_closed_is_not_copied),
 		cmocka_unit_test(server_dies_meanwhile_the_other_is_the_truth),
 		cmocka_unit_test(server_that_has_failed_ends_the_open),
