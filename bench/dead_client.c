@@ -179,7 +179,7 @@ static void evict(void *user, const struct rbx_eviction *eviction)
 static json_t *measure(const char *address, pid_t tenant)
 {
 	static struct answers alive, dead;
-	const struct rbx_session_events events = { lost, evict, NULL };
+	const struct rbx_session_events events = { .lost = lost, .evict = evict };
 	struct rbx_session *session;
 	struct rbx_options options;
 	struct rbx_context *ctx;

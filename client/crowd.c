@@ -123,7 +123,7 @@ struct connecting {
 
 static int connect_one(void *user, uint32_t index)
 {
-	const struct rbx_session_events events = { lost, evict, NULL };
+	const struct rbx_session_events events = { .lost = lost, .evict = evict };
 	const struct connecting *connecting = user;
 	struct rbx_crowd *crowd = connecting->crowd;
 
@@ -252,6 +252,16 @@ void rbx_crowd_keep_members(struct rbx_crowd *crowd, const struct rbx_wire_recor
 	for (i = 0; i < crowd->count; i++)
 		crowd->has[i] &= rbx_record_has_member(
 			record, rbx_session_incarnation(crowd->sessions[i]));
+}
+
+void rbx_crowd_leave_drained(struct rbx_crowd *crowd, const struct rbx_wire_record *record)
+{
+	uint32_t i;
+
+	for (i = 0; i < crowd->count; i++)
+		if (rbx_session_drains(crowd->sessions[i]))
+			crowd->has[i] &= !rbx_record_is_gone(
+				record, rbx_session_incarnation(crowd->sessions[i]));
 }
 
 uint32_t rbx_crowd_lacks(const struct rbx_crowd *crowd, const struct rbx_wire_record *record,

@@ -39,6 +39,8 @@ int rbx_crowd_look(struct rbx_crowd *crowd, struct rbx_named *named);
 /* Those that are no members have nothing that counts: what is there was left by a client that took
  * them in, and died before the others had heard of it. */
 void rbx_crowd_keep_members(struct rbx_crowd *crowd, const struct rbx_wire_record *record);
+/* Those that are OUT, have no vote and drain are not needed, and would be IN for a moment only. */
+void rbx_crowd_leave_drained(struct rbx_crowd *crowd, const struct rbx_wire_record *record);
 
 /* How many members of the record that are not OUT were not asked, or do not have the volume.
  * is_half: receives whether there is one of the latter. */

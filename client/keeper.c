@@ -107,7 +107,7 @@ static void answer_take(struct rbx_keeper *keeper, uint32_t server)
 {
 	struct rbx_keeper_ask *one = &keeper->asks[server];
 	struct rbx_loan none;
-	bool is_alone;
+	bool is_alone, has_no_vote;
 	int err;
 
 	if (!one->is_out)
@@ -115,14 +115,17 @@ static void answer_take(struct rbx_keeper *keeper, uint32_t server)
 	err = rbx_peer_answer(peer_at(keeper, server), &one->ask, &none);
 	if (err == -EAGAIN)
 		return;
-	if (one->version != keeper->named->record.version)
-		keeper->again_ns = 0; /* it was asked for the version before */
-	else if (!rbx_status_is_away(err) || rbx_server_set_has(&keeper->gone, server))
-		one->is_wanted = false; /* else it is asked again, until its peer is given up */
 	is_alone = keeper->newcomer.state == RBX_NEWCOMER_ALONE &&
 		   server == keeper->newcomer.server;
-	/* A server that is no member has no vote on who the writer is. */
-	if (!err || !is_alone)
+	/* A server that is no member, or is OUT, has no vote on who the writer is. */
+	has_no_vote = rbx_keeper_drained_answered(keeper, server, err) || (err && is_alone);
+	if (one->version != keeper->named->record.version)
+		keeper->again_ns = 0; /* it was asked for the version before */
+	else if (one->is_to_be_told)
+		one->is_wanted = true; /* once more */
+	else if (!rbx_status_is_away(err) || rbx_server_set_has(&keeper->gone, server))
+		one->is_wanted = false; /* else it is asked again, until its peer is given up */
+	if (!has_no_vote)
 		rbx_named_accepted(keeper->named, rbx_peer_incarnation(peer_at(keeper, server)),
 				   one->version, err);
 	if (is_alone && !one->is_wanted && rbx_keeper_newcomer_answered(keeper, err))
@@ -172,16 +175,35 @@ static void chosen(struct rbx_keeper *keeper)
 	for (i = 0; i < RBX_MEMBERS_MAX; i++) {
 		if (!rbx_server_set_has(&keeper->going, i))
 			continue;
+		rbx_keeper_drained(keeper, i);
 		rbx_server_set_remove(&keeper->going, i);
 		rbx_server_set_remove(&keeper->members, i);
 		rbx_upkeep_server_down(&keeper->control->upkeep, i);
 		rbx_flow_go_on(flow_of(keeper), rbx_held_out(&flow_of(keeper)->held, i));
 	}
+	if (!rbx_membership_is_joint(&keeper->named->proposer.membership))
+		rbx_keeper_drains_tell(keeper);
 }
 
-/* Puts servers out, but for the last one that votes. */
-static void put_out(struct rbx_keeper *keeper, const struct rbx_server_set *servers)
+void rbx_keeper_put_out(struct rbx_keeper *keeper, const struct rbx_server_set *servers,
+			const struct rbx_membership *next)
 {
+	uint32_t i;
+
+	keeper->going = *servers;
+	/* Who accepts the record may let another client in, who does not ask these servers. So
+	 * nothing is read there from now on, whatever becomes of us. */
+	for (i = 0; i < RBX_MEMBERS_MAX; i++)
+		if (rbx_server_set_has(servers, i))
+			RBX_STORE_RELEASE(&keeper->control->servers[i].is_shunned, true);
+	rbx_named_change_to(keeper->named, next);
+	propose(keeper);
+}
+
+/* Puts servers that have failed out, but for the last one that votes. */
+static void failed_put_out(struct rbx_keeper *keeper, const struct rbx_server_set *servers)
+{
+	struct rbx_server_set going = { .words = { 0 } };
 	struct rbx_membership next;
 	uint32_t i, voters_count = 0;
 
@@ -201,16 +223,12 @@ static void put_out(struct rbx_keeper *keeper, const struct rbx_server_set *serv
 		}
 		rbx_membership_find(&next, incarnation)->state = RBX_MEMBER_OUT;
 		voters_count--;
-		rbx_server_set_add(&keeper->going, i);
-		/* Who accepts the record may let another client in, who does not ask this
-		 * server. So nothing is read there from now on, whatever becomes of us. */
-		RBX_STORE_RELEASE(&keeper->control->servers[i].is_shunned, true);
+		rbx_server_set_add(&going, i);
 	}
-	if (!rbx_server_set_count(&keeper->going))
+	if (!rbx_server_set_count(&going))
 		return;
-	rbx_record_copies_lose(&keeper->named->record, rbx_server_set_count(&keeper->going));
-	rbx_named_change_to(keeper->named, &next);
-	propose(keeper);
+	rbx_record_copies_lose(&keeper->named->record, rbx_server_set_count(&going));
+	rbx_keeper_put_out(keeper, &going, &next);
 }
 
 /* Those that have gone, and those that are silent and may go as well. */
@@ -250,7 +268,7 @@ static bool judge(struct rbx_keeper *keeper)
 			any_waits = true;
 	}
 	if (rbx_server_set_count(&suspects))
-		put_out(keeper, &suspects);
+		failed_put_out(keeper, &suspects);
 	return any_waits;
 }
 
@@ -311,6 +329,8 @@ static bool next_begin(struct rbx_keeper *keeper)
 	any_waits = judge(keeper);
 	if (!keeper->is_proposing)
 		copies_tell(keeper);
+	if (!keeper->is_proposing && !any_waits)
+		rbx_keeper_drains_begin(keeper);
 	if (!keeper->is_proposing && !any_waits)
 		rbx_keeper_newcomer_begin(keeper);
 	return any_waits || short_waits(keeper);
@@ -386,7 +406,8 @@ uint64_t rbx_keeper_round(struct rbx_keeper *keeper, uint64_t now_ns)
 		any_waits = next_begin(keeper);
 	if (keeper->is_over)
 		return UINT64_MAX;
-	if (!keeper->is_proposing)
+	again_ns = RBX_MIN(again_ns, rbx_keeper_drains_look(keeper, now_ns));
+	if (!keeper->is_proposing && !rbx_keeper_drains_wait(keeper))
 		return any_waits ? RBX_MIN(again_ns, now_ns + AGAIN_NS) : again_ns;
 	ask_all_wanted(keeper, now_ns);
 	return RBX_MIN(again_ns, keeper->again_ns);

@@ -32,6 +32,9 @@
  *	NAMED             all others are asked as well
  *	chosen            it counts: slabs are borrowed there from now on
  *
+ * A server that drains has all that is there leave, and is put OUT when it has nothing
+ * (keeper_drain.c).
+ *
  * A server that was put OUT and can be reached again comes in the same way, as it may have missed
  * writes: it gives up all that it has of the volume, before it is asked to accept.
  */
@@ -50,6 +53,7 @@ struct rbx_keeper_ask {
 	uint64_t version; /* of the record that it was asked to accept */
 	bool is_wanted; /* it is to be asked, perhaps once more */
 	bool is_out; /* atomic: it was asked, and has not answered */
+	bool is_to_be_told; /* atomic: it drains, and waits until it has heard that it is OUT */
 };
 
 enum rbx_newcomer_state {
@@ -83,6 +87,7 @@ struct rbx_keeper {
 	bool is_over; /* atomic: no record will be accepted any more */
 	struct rbx_server_set going; /* servers that the record which is proposed puts OUT */
 	struct rbx_server_set gone; /* suspects, and those that were judged; as the round began */
+	uint64_t drains_again_ns; /* what is left at servers that drain is looked for again then */
 	uint64_t again_ns; /* servers that could not be asked are asked again then */
 	struct rbx_keeper_ask asks[RBX_MEMBERS_MAX]; /* by the server's place */
 	struct rbx_intents_round intents;
@@ -111,6 +116,7 @@ bool rbx_keeper_is_done_with(const struct rbx_keeper *keeper, uint32_t server);
 bool rbx_keeper_any_is_out(struct rbx_named *named);
 /* While the server is connected: it makes the volume (newcomer.h). returns: only if it is OUT. 0;
  * -EAGAIN: it is about to be OUT, and what it has is still needed; -ENODEV: it does not return;
+ * -ENOSPC: it drains;
  * -errno; reported. */
 int rbx_keeper_welcome(struct rbx_named *named, struct rbx_session *session, bool returns);
 /* The server of this place becomes a member, and former is forgotten. 0; or -errno, reported: it is
@@ -130,6 +136,25 @@ bool rbx_keeper_newcomer_answered(struct rbx_keeper *keeper, int err);
 void rbx_keeper_newcomer_look(struct rbx_keeper *keeper, bool any_suspects);
 /* The record that names it was chosen. */
 void rbx_keeper_newcomer_chosen(struct rbx_keeper *keeper);
+
+/* Puts these servers OUT, as next says: made by rbx_membership_next(). Nothing else is proposed. */
+void rbx_keeper_put_out(struct rbx_keeper *keeper, const struct rbx_server_set *servers,
+			const struct rbx_membership *next);
+
+/* ---- keeper_drain.c, for keeper.c ------------------------------------------------------------ */
+
+/* Has all that is at servers that drain leave. Returns when to look again. */
+uint64_t rbx_keeper_drains_look(struct rbx_keeper *keeper, uint64_t now_ns);
+/* Begins to put those of them out that have nothing, if there are any. Nothing else is proposed. */
+void rbx_keeper_drains_begin(struct rbx_keeper *keeper);
+/* This server is OUT. If it drains, it is to hear of it. */
+void rbx_keeper_drained(struct rbx_keeper *keeper, uint32_t server);
+/* A record was chosen that needs no vote of servers that are OUT: those hear of it now. */
+void rbx_keeper_drains_tell(struct rbx_keeper *keeper);
+/* Whether one of them is to be asked for that. */
+bool rbx_keeper_drains_wait(const struct rbx_keeper *keeper);
+/* A server has answered. Returns whether it is one of these. */
+bool rbx_keeper_drained_answered(struct rbx_keeper *keeper, uint32_t server, int err);
 
 /* ---- The end ------------------------------------------------------------------------------ */
 

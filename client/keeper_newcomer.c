@@ -14,7 +14,9 @@
 
 bool rbx_keeper_is_done_with(const struct rbx_keeper *keeper, uint32_t server)
 {
-	return !RBX_LOAD_ACQUIRE(&keeper->asks[server].is_out) &&
+	/* In this order: it is not asked any more once it is not to be told. */
+	return !RBX_LOAD_ACQUIRE(&keeper->asks[server].is_to_be_told) &&
+	       !RBX_LOAD_ACQUIRE(&keeper->asks[server].is_out) &&
 	       rbx_intents_is_done_with(&keeper->intents, server);
 }
 
@@ -56,6 +58,9 @@ int rbx_keeper_welcome(struct rbx_named *named, struct rbx_session *session, boo
 				 rbx_session_name(session), named->record.name);
 	if (place == RBX_PLACE_IN || place == RBX_PLACE_COMES)
 		return rbx_error(-EEXIST, "server %s is one of the servers of volume %s already",
+				 rbx_session_name(session), named->record.name);
+	if (rbx_session_drains(session))
+		return rbx_error(-ENOSPC, "server %s drains: it lends nothing to volume %s",
 				 rbx_session_name(session), named->record.name);
 	if (returns && place == RBX_PLACE_NOT)
 		return rbx_error(-ENODEV, "server %s was none of the servers of volume %s",

@@ -88,6 +88,7 @@ int rbx_opening_begin(struct rbx_volume_control *control, struct rbx_crowd *crow
 	if (err)
 		return err;
 	rbx_crowd_keep_members(crowd, &control->named->record);
+	rbx_crowd_leave_drained(crowd, &control->named->record);
 	err = all_there_check(control->named, crowd);
 	if (!err)
 		err = rbx_named_begin(control->named, take_over);

@@ -23,6 +23,14 @@ static void session_evict(void *user, const struct rbx_eviction *eviction)
 		peer->events.evict(peer, eviction, peer->events.user);
 }
 
+static void session_drains(void *user)
+{
+	struct rbx_peer *peer = user;
+
+	if (peer->events.drains)
+		peer->events.drains(peer, peer->events.user);
+}
+
 /* ---- Open and close -------------------------------------------------------------*/
 
 void rbx_peer_prepare(struct rbx_peer *peer, struct rbx_context *ctx,
@@ -45,6 +53,7 @@ static int open_session(struct rbx_peer *peer, const void *address)
 	const struct rbx_session_events events = {
 		.lost = session_lost,
 		.evict = session_evict,
+		.drains = session_drains,
 		.user = peer,
 	};
 

@@ -35,6 +35,8 @@ struct rbx_peer_events {
 	/* The server wants a loan back. */
 	void (*evict)(struct rbx_peer *peer,
 		      const struct rbx_eviction *eviction, void *user);
+	/* The server drains: once. NULL: nothing is to be done. */
+	void (*drains)(struct rbx_peer *peer, void *user);
 	/*
 	 * The server has not answered for the peer timeout. The owner gives up what it can do
 	 * without: fragments for which wait() is false then end with -EHOSTUNREACH. Returns

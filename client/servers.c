@@ -50,6 +50,16 @@ static void peer_evict(struct rbx_peer *peer,
 	rbx_upkeep_evict(&server->control->upkeep, index_of(server), eviction);
 }
 
+/* The keeper makes a record without it. */
+static void peer_drains(struct rbx_peer *peer, void *user)
+{
+	const struct rbx_volume_server *server = user;
+
+	(void)peer;
+	if (server->control->keeper)
+		rbx_volume_upkeep_wake(server->control);
+}
+
 /* Its place may be given to another server meanwhile. */
 static bool server_is_up(struct rbx_flow *flow, uint32_t server)
 {
@@ -228,6 +238,7 @@ int rbx_volume_server_open(struct rbx_volume_control *control, uint32_t index)
 		.welcomed = control->named ? peer_welcomed : NULL,
 		.down = peer_down,
 		.evict = peer_evict,
+		.drains = peer_drains,
 		.hold = peer_hold,
 		.wait = rbx_last_copies_wait,
 		.user = &control->servers[index],

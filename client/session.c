@@ -225,6 +225,11 @@ uint64_t rbx_session_lease_half_ns(const struct rbx_session *session)
 	return rbx_lease_half_ns(&session->borrower.lease);
 }
 
+bool rbx_session_drains(const struct rbx_session *session)
+{
+	return RBX_LOAD_RELAXED(&session->borrower.drains);
+}
+
 uint64_t rbx_session_free_bytes(const struct rbx_session *session)
 {
 	return RBX_LOAD_RELAXED(&session->borrower.free_bytes);

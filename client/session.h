@@ -55,6 +55,8 @@ struct rbx_session_events {
 	/* The server wants a loan back. May be called more than once for one loan. */
 	void (*evict)(void *user, const struct rbx_eviction *eviction);
 	void *user;
+	/* The server drains (rbx_session_drains()); once. NULL: nothing is to be done. */
+	void (*drains)(void *user);
 };
 
 /*
@@ -176,6 +178,8 @@ uint64_t rbx_session_lease_ns(const struct rbx_session *session);
 uint64_t rbx_session_lease_half_ns(const struct rbx_session *session);
 /* As last reported, by heartbeat or loan. */
 uint64_t rbx_session_free_bytes(const struct rbx_session *session);
+/* Whether it lends nothing more, and ends soon. */
+bool rbx_session_drains(const struct rbx_session *session);
 /* When the last message came. */
 uint64_t rbx_session_heard_ns(const struct rbx_session *session);
 /* The text of its address. */

@@ -41,6 +41,10 @@ static void tell(const struct rbx_session *session, enum rbx_borrower_news news,
 	case RBX_BORROWER_EVICT:
 		events->evict(events->user, &session->borrower.eviction);
 		break;
+	case RBX_BORROWER_DRAINS:
+		if (events->drains)
+			events->drains(events->user);
+		break;
 	case RBX_BORROWER_HEAR:
 		tell_user_message(session);
 		break;

@@ -299,9 +299,18 @@ void rbx_borrower_sent(struct rbx_borrower *b, uint32_t slot)
 
 /* ---- Messages from the server --------------------------------------------- */
 
-static void free_bytes_note(struct rbx_borrower *b,
-			    const struct rbx_wire_message *m)
+/* A drain is never taken back. */
+void rbx_borrower_drains_note(struct rbx_borrower *b, bool drains)
 {
+	b->drains_untold |= drains && !b->drains;
+	if (drains)
+		RBX_STORE_RELAXED(&b->drains, true);
+}
+
+static void report_note(struct rbx_borrower *b, const struct rbx_wire_message *m)
+{
+	if (m->type == RBX_WIRE_HEARTBEAT_REPLY)
+		rbx_borrower_drains_note(b, m->heartbeat_reply.draining);
 	if (m->type == RBX_WIRE_SLAB_LOAN)
 		RBX_STORE_RELAXED(&b->free_bytes, m->loan.free_bytes);
 	else if (m->type == RBX_WIRE_SLAB_UNMAPPED)
@@ -403,7 +412,7 @@ void rbx_borrower_message(struct rbx_borrower *b, uint8_t *bytes,
 	if (!decode(b, bytes, length_bytes, &m))
 		return;
 	rbx_lease_heard(&b->lease, now_ns);
-	free_bytes_note(b, &m);
+	report_note(b, &m);
 	if (b->call.state == RBX_CALL_SENT && m.request_id &&
 	    m.request_id == b->call.request_id) {
 		rbx_lease_answered(&b->lease, b->call.sent_ns);
@@ -466,10 +475,12 @@ static bool take(bool *untold)
 enum rbx_borrower_news rbx_borrower_news(struct rbx_borrower *b)
 {
 	if (b->closing)
-		b->evict_untold = b->user_message_untold = b->lost_untold =
+		b->evict_untold = b->drains_untold = b->user_message_untold = b->lost_untold =
 			false;
 	if (take(&b->evict_untold))
 		return RBX_BORROWER_EVICT;
+	if (take(&b->drains_untold))
+		return RBX_BORROWER_DRAINS;
 	if (take(&b->user_message_untold))
 		return RBX_BORROWER_HEAR;
 	if (take(&b->lost_untold))

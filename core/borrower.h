@@ -131,7 +131,9 @@ struct rbx_borrower {
 	uint64_t attach_serial; /* of the last data queue pair */
 	struct rbx_lease lease;
 	struct rbx_wire_welcome welcome; /* of the first handshake */
-	uint64_t free_bytes; /* as the server last said; atomic, read by any thread */
+	/* As the server last said; atomic, read by any thread. */
+	uint64_t free_bytes;
+	bool drains; /* it lends nothing more, and ends soon */
 	struct rbx_key session_key;
 	struct rbx_key connection_key;
 	struct rbx_call call;
@@ -154,7 +156,7 @@ struct rbx_borrower {
 	int messages_status; /* not 0: user messages end with it */
 
 	/* News that were not taken yet. */
-	bool lost_untold, evict_untold, user_message_untold, ends_untold;
+	bool lost_untold, evict_untold, drains_untold, user_message_untold, ends_untold;
 	struct rbx_eviction eviction;
 	struct rbx_wire_user_message user_message;
 	struct rbx_user_message_ends ends;
@@ -283,6 +285,7 @@ enum rbx_borrower_news {
 	RBX_BORROWER_NO_NEWS,
 	RBX_BORROWER_LOST, /* a connection that was UP is lost, told once; see why */
 	RBX_BORROWER_EVICT, /* the server wants a slab back: eviction */
+	RBX_BORROWER_DRAINS, /* it lends nothing more; told once in a session */
 	RBX_BORROWER_HEAR, /* a user message: tell it, then user_message_heard() */
 	RBX_BORROWER_ENDS, /* some have ended: rbx_user_message_ends_tell() */
 };
@@ -296,6 +299,7 @@ enum rbx_borrower_news rbx_borrower_news(struct rbx_borrower *borrower);
 void rbx_borrower_call_answered(struct rbx_borrower *borrower,
 				const struct rbx_wire_message *answer);
 void rbx_borrower_call_fail(struct rbx_borrower *borrower, int status);
+void rbx_borrower_drains_note(struct rbx_borrower *borrower, bool drains);
 void rbx_borrower_late_answered(struct rbx_borrower *borrower,
 				const struct rbx_wire_message *answer);
 

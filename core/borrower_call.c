@@ -320,6 +320,7 @@ static void go_up(struct rbx_borrower *b, uint64_t now_ns)
 	if (!b->welcome.session_id) /* else it says the same again */
 		b->welcome = *welcome;
 	RBX_STORE_RELAXED(&b->free_bytes, welcome->free_bytes);
+	rbx_borrower_drains_note(b, welcome->draining);
 	b->attach_serial = 0;
 	b->receipt_owed = true; /* the server waits for it */
 	b->doubt_until_ns = 0;

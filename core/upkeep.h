@@ -272,6 +272,9 @@ void rbx_upkeep_evict(struct rbx_upkeep *upkeep, uint32_t server,
  * state in which it cannot leave, a later one takes along. Any thread; looks at all slabs. */
 uint32_t rbx_upkeep_server_leave(struct rbx_upkeep *upkeep, uint32_t server);
 bool rbx_upkeep_server_leaves(struct rbx_upkeep *upkeep, uint32_t server);
+/* Whether it has nothing, has been given back all, and is asked for nothing. Of the thread that
+ * makes rounds. */
+bool rbx_upkeep_server_is_empty(const struct rbx_upkeep *upkeep, uint32_t server);
 
 static inline bool
 rbx_upkeep_server_is_down(const struct rbx_upkeep *upkeep, uint32_t server)

@@ -74,6 +74,17 @@ uint32_t rbx_upkeep_server_leave(struct rbx_upkeep *upkeep, uint32_t server)
 	return count;
 }
 
+bool rbx_upkeep_server_is_empty(const struct rbx_upkeep *upkeep, uint32_t server)
+{
+	uint32_t i;
+
+	for (i = 0; i < upkeep->owed_count; i++)
+		if (upkeep->owed[i].server == server)
+			return false;
+	return !upkeep->servers[server].replicas_count &&
+	       !rbx_server_set_has(&upkeep->busy, server);
+}
+
 void rbx_upkeep_server_domain(struct rbx_upkeep *upkeep, uint32_t server,
 			      uint64_t domain)
 {

@@ -113,6 +113,7 @@ static void welcome_send(struct rbx_server *s, struct rbx_connection *c,
 			.lease_ms = s->options.lease_ms,
 			.requests_max = RBX_REQUESTS_MAX,
 			.queue_pairs_max = RBX_QUEUE_PAIRS_MAX,
+			.draining = rbx_lender_is_draining(s->lender),
 		},
 	};
 

@@ -338,7 +338,7 @@ static bool all_returned(struct rbx_server *s)
 
 	rbx_lender_counts(s->lender, &counts);
 	return counts.slabs_lent == staying_count(s) && !counts.slabs_preparing &&
-	       !counts.slabs_ending;
+	       !counts.slabs_ending && !rbx_volumes_need_us(s);
 }
 
 int rbx_server_drain(struct rbx_server *s, uint32_t timeout_ms)
@@ -360,7 +360,7 @@ int rbx_server_drain(struct rbx_server *s, uint32_t timeout_ms)
 	pthread_mutex_unlock(&s->lock);
 	if (err)
 		return rbx_error(-ETIMEDOUT,
-				 "clients still have slabs after %u ms",
+				 "clients still have slabs, or volumes that need this server, after %u ms",
 				 timeout_ms);
 	return 0;
 }

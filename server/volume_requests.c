@@ -209,6 +209,7 @@ static void record_take(struct rbx_server *s, struct rbx_kept_volume *kept,
 	}
 	kept->record = *record;
 	rbx_remember_volume(s, kept);
+	pthread_cond_broadcast(&s->slab_ended); /* a drain may not be waited for any more */
 }
 
 static void volume_accept(struct rbx_server *s, struct rbx_connection *c,

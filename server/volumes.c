@@ -334,6 +334,36 @@ static bool is_over(const struct rbx_kept_volume *kept, uint64_t now_ns)
 	       now_ns - kept->closed_ns >= kept->record.keep_s * 1000000000;
 }
 
+/*
+ * A writer puts a server that drains OUT as soon as nothing is left there, and says so. Until then
+ * it may be needed to open the volume: if the record says one copy, it is. So that is waited for if
+ * nobody has the volume open as well, unless the server remembers it. A volume with one replica
+ * lets nobody go, and the last server of one cannot be put OUT.
+ */
+static bool needs_us(const struct rbx_server *s, const struct rbx_kept_volume *kept)
+{
+	const struct rbx_wire_record *record = &kept->record;
+
+	if (!rbx_volume_is_there(kept) || !record->epoch || record->replicas < 2 ||
+	    rbx_record_in_count(record) < 2)
+		return false;
+	if (!kept->writer && (record->copies > 1 || rbx_remembers(&s->remembered)))
+		return false;
+	return rbx_record_has_member(record, s->incarnation) &&
+	       !rbx_record_is_gone(record, s->incarnation);
+}
+
+bool rbx_volumes_need_us(const struct rbx_server *s)
+{
+	const struct rbx_volumes *v = &s->volumes;
+	uint32_t i;
+
+	for (i = 0; i < v->used; i++)
+		if (needs_us(s, &v->kept[i]))
+			return true;
+	return false;
+}
+
 void rbx_volumes_tick(struct rbx_server *s, uint64_t now_ns)
 {
 	struct rbx_volumes *v = &s->volumes;

@@ -77,6 +77,8 @@ void rbx_volume_client_resumed(struct rbx_server *s, struct rbx_client *client,
 void rbx_volume_slab_ended(struct rbx_server *s, struct rbx_kept_volume *kept);
 /* NULL: no volume has this holder id. */
 struct rbx_kept_volume *rbx_volume_of_holder(const struct rbx_server *s, uint64_t holder_id);
+/* Whether a volume needs this server, so that a drain waits. */
+bool rbx_volumes_need_us(const struct rbx_server *s);
 /* Removes volumes that nobody has opened for as long as their record says. */
 void rbx_volumes_tick(struct rbx_server *s, uint64_t now_ns);
 

@@ -3,8 +3,9 @@
  * drain.c - a server that is asked to end, as SIGTERM asks rdmabox-serve(1): it lends nothing
  * more, waits for its clients to move their data elsewhere, and ends. What they have not
  * moved by then is lost as if it had crashed, so no other server may be harmed meanwhile. Of a
- * named volume that holds for each moment at which the server ends, as a client may have crashed
- * and found less than there was: so whoever ends the server waits until it can be spared.
+ * named volume a client may have crashed and found less than there was: so if the drain was cut
+ * short, whoever ends the server waits until it can be spared. A server that says that it is empty
+ * ends at once.
  */
 #include "sim/sites.h"
 #include "sim/tally.h"
@@ -59,7 +60,8 @@ static void *drain(void *arg)
 	rbx_sim_tally(is_empty ? RBX_SIM_TALLY_drains_done :
 				 RBX_SIM_TALLY_drains_cut,
 		      1);
-	while (!rbx_sim_harm_may_stop())
+	/* Nobody needs it any more, whatever has become of its clients. */
+	while (!is_empty && !rbx_sim_harm_may_stop())
 		rbx_sim_sleep(AGAIN_MS * RBX_SIM_MS);
 	rbx_server_stop(server->server);
 	server->server = NULL;

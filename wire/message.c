@@ -44,7 +44,7 @@ static void walk_welcome(struct rbx_cursor *c, struct rbx_wire_message *m)
 	rbx_cursor_u32(c, &m->welcome.lease_ms);
 	rbx_cursor_u32(c, &m->welcome.requests_max);
 	rbx_cursor_u32(c, &m->welcome.queue_pairs_max);
-	rbx_cursor_zeros(c, 4);
+	rbx_cursor_u32(c, &m->welcome.draining);
 	rbx_wire_walk_text(c, m->welcome.labels, sizeof(m->welcome.labels));
 	rbx_cursor_bytes(c, m->welcome.proof, RBX_WIRE_PROOF_BYTES);
 }
@@ -320,7 +320,8 @@ static bool message_makes_sense(const struct rbx_wire_message *m)
 		return !m->hello.session_id && !m->hello.incarnation &&
 		       !m->hello.last_epoch;
 	case RBX_WIRE_WELCOME:
-		return rbx_wire_text_makes_sense(m->welcome.labels, sizeof(m->welcome.labels)) &&
+		return m->welcome.draining <= 1 &&
+		       rbx_wire_text_makes_sense(m->welcome.labels, sizeof(m->welcome.labels)) &&
 		       rbx_server_labels_are_good(m->welcome.labels);
 	case RBX_WIRE_HEARTBEAT_REPLY:
 		return m->heartbeat_reply.draining <= 1;

@@ -99,6 +99,7 @@ struct rbx_wire_welcome {
 	uint32_t lease_ms;
 	uint32_t requests_max; /* control requests that may be outstanding */
 	uint32_t queue_pairs_max; /* for this client */
+	uint32_t draining; /* 1: nothing more is lent */
 	char labels[RBX_SERVER_LABELS_BYTES]; /* of the server: "rack=7,zone=b", or "" */
 	uint8_t proof[RBX_WIRE_PROOF_BYTES];
 };

@@ -92,6 +92,17 @@ static inline bool rbx_record_is_in(const struct rbx_wire_record *record, uint64
 	return false;
 }
 
+/* Whether it is OUT, and its vote is not needed either. */
+static inline bool rbx_record_is_gone(const struct rbx_wire_record *record, uint64_t incarnation)
+{
+	uint32_t i;
+
+	for (i = 0; i < record->members_count; i++)
+		if (record->incarnations[i] == incarnation)
+			return record->member_flags[i] == RBX_WIRE_MEMBER_OUT;
+	return false;
+}
+
 /* So many servers may have had replicas of any slab, and are gone. A volume never gives up its last
  * copies. */
 static inline void rbx_record_copies_lose(struct rbx_wire_record *record, uint32_t servers_count)

@@ -207,10 +207,11 @@ int rbx_server_reload(struct rbx_server *server,
  * rbx_server_drain() - empties a server.
  *
  * It lends nothing more, asks clients to take their slabs elsewhere, and waits until no
- * slab is lent.
+ * slab is lent, and no named volume with replicas needs the server: its program has let it
+ * go, or nobody has it open and it can be opened without.
  *
  * Returns 0, or:
- *	-ETIMEDOUT: slabs are still lent
+ *	-ETIMEDOUT: slabs are still lent, or such a volume is left
  *	-EDEADLK: called in a callback
  * Context: any thread; blocks for @timeout_ms at most.
  */

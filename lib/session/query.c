@@ -82,7 +82,7 @@ static void evict(void *user, const struct rbx_eviction *eviction)
 int rbx_server_query_sized(struct rbx_context *ctx, const char *address,
 			   struct rbx_server_stats *stats, size_t size_bytes)
 {
-	const struct rbx_session_events events = { lost, evict, NULL };
+	const struct rbx_session_events events = { .lost = lost, .evict = evict };
 	struct rbx_session *session;
 	int err;
 
@@ -110,7 +110,7 @@ int rbx_server_watch_open(struct rbx_context *ctx,
 			  struct rbx_server_watch **watch_out,
 			  const char *address)
 {
-	const struct rbx_session_events events = { lost, evict, NULL };
+	const struct rbx_session_events events = { .lost = lost, .evict = evict };
 	struct rbx_server_watch *watch;
 	int err;
 

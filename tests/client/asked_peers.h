@@ -28,6 +28,7 @@ struct server {
 	int answer;
 	bool has_answered;
 	bool is_silent; /* not up */
+	bool drains;
 	uint64_t lease_ns; /* 0: it has no end */
 	uint64_t answered_ns; /* what was sent then, and nothing later */
 };

@@ -41,6 +41,11 @@ uint64_t rbx_session_lease_ns(const struct rbx_session *session)
 	return of_session(session)->lease_ns;
 }
 
+bool rbx_session_drains(const struct rbx_session *session)
+{
+	return of_session(session)->drains;
+}
+
 const char *rbx_peer_name(const struct rbx_peer *peer)
 {
 	(void)peer;

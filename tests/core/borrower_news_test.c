@@ -107,6 +107,33 @@ static void eviction_names_its_epoch(void **state)
 	free(p);
 }
 
+static void heartbeat_answered(struct pair *p, bool drains)
+{
+	p->now_ns = p->b.lease.heartbeat_ns + rbx_lease_interval_ns(&p->b.lease);
+	(void)rbx_borrower_tick(&p->b, p->now_ns);
+	pair_pump(p);
+	assert_int_equal(p->sent.type, RBX_WIRE_HEARTBEAT);
+	pair_say(p, &(struct rbx_wire_message){ .type = RBX_WIRE_HEARTBEAT_REPLY,
+						.request_id = p->b.heartbeat_id,
+						.heartbeat_reply.draining = drains });
+}
+
+static void drain_is_told_once(void **state)
+{
+	struct pair *p = pair_up();
+
+	(void)state;
+	assert_false(p->b.drains);
+	heartbeat_answered(p, false);
+	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_NO_NEWS);
+	heartbeat_answered(p, true);
+	assert_true(p->b.drains);
+	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_DRAINS);
+	heartbeat_answered(p, true);
+	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_NO_NEWS);
+	free(p);
+}
+
 static void hear_eviction(struct pair *p)
 {
 	pair_say(p, &(struct rbx_wire_message){ .type = RBX_WIRE_SLAB_EVICT,
@@ -220,6 +247,7 @@ int main(void)
 		cmocka_unit_test(message_that_nobody_hears_is_refused),
 		cmocka_unit_test(messages_survive_a_cut_and_end_once),
 		cmocka_unit_test(eviction_names_its_epoch),
+		cmocka_unit_test(drain_is_told_once),
 		cmocka_unit_test(
 			eviction_is_followed_by_a_heartbeat_one_at_a_time),
 		cmocka_unit_test(one_who_closes_says_bye_and_hears_nothing),

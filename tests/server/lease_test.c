@@ -239,7 +239,7 @@ static void heartbeats_keep_an_idle_client(void **state)
 /* The child borrows a slab, says so, and never returns. */
 static void child_borrows(int address_fd, int done_fd)
 {
-	const struct rbx_session_events events = { NULL, NULL, NULL };
+	const struct rbx_session_events events = { 0 };
 	struct rbx_sessions_options options = {
 		.insecure = true,
 		.silence_ms = 5000,

@@ -80,7 +80,7 @@ static void labels_that_are_none_are_refused(void **state)
 
 static int open_error(struct world *world, const struct rbx_secret *secret)
 {
-	const struct rbx_session_events events = { NULL, NULL, NULL };
+	const struct rbx_session_events events = { 0 };
 	const struct rbx_sessions_options options = {
 		.device = world->device,
 		.secret = secret,

@@ -131,7 +131,7 @@ static void evict(void *user, const struct rbx_eviction *eviction)
 struct rbx_session *world_session(struct world *world)
 {
 	const struct rbx_session_events events = {
-		lost, evict, &world->witness
+		.lost = lost, .evict = evict, .user = &world->witness
 	};
 	struct rbx_session *session = NULL;
 
@@ -145,7 +145,7 @@ struct rbx_session *world_session_as(struct world *world, const char *credential
 				     const char *secret)
 {
 	const struct rbx_session_events events = {
-		lost, evict, &world->witness
+		.lost = lost, .evict = evict, .user = &world->witness
 	};
 	struct rbx_session *session = NULL;
 	int err;

@@ -57,6 +57,7 @@ static struct rbx_wire_message sample(uint16_t type)
 			.session_id = 1, .incarnation = 2, .slab_bytes = 3,
 			.memory_bytes = 4, .free_bytes = 5, .quota_bytes = 6,
 			.lease_ms = 7, .requests_max = 8, .queue_pairs_max = 9,
+			.draining = 1,
 			.labels = "rack=7,zone=b",
 		};
 		memset(m.welcome.proof, 0x44, sizeof(m.welcome.proof));
@@ -433,6 +434,7 @@ static void labels_of_a_server_that_are_none_are_refused(void **state)
 
 	(void)state;
 	assert_int_equal(decode_volume(welcome, 64, 'R'), 0);
+	assert_int_equal(decode_volume(welcome, 60, 2), -EBADMSG); /* draining, or not */
 	assert_int_equal(decode_volume(welcome, 64, '='), -EBADMSG); /* no name */
 	assert_int_equal(decode_volume(welcome, 64, ' '), -EBADMSG);
 	assert_int_equal(decode_volume(welcome, 64, 0xe4), -EBADMSG);

@@ -199,7 +199,7 @@ static void each_field_of_welcome_is_proved(void **state)
 	said(&hello, &challenge, &welcome);
 	rbx_transcript_make(&transcript, &hello, &challenge);
 	before = prove_all(root(), &transcript, &welcome);
-	for (field = 0; field < 11; field++) {
+	for (field = 0; field < 12; field++) {
 		said(&hello, &challenge, &welcome);
 		switch (field) {
 		case 0: welcome.welcome.session_id++; break;
@@ -213,6 +213,7 @@ static void each_field_of_welcome_is_proved(void **state)
 		case 8: welcome.welcome.queue_pairs_max++; break;
 		case 9: welcome.request_id++; break;
 		case 10: strcpy(welcome.welcome.labels, "rack=8"); break;
+		case 11: welcome.welcome.draining = 1; break;
 		}
 		after = prove_all(root(), &transcript, &welcome);
 		assert_memory_not_equal(before.server, after.server,

@@ -62,7 +62,7 @@ static void meeting_make(struct meeting *meeting, enum server_mode mode,
 /* Returns what rbx_session_open_name() says. */
 static int session_make(struct meeting *meeting, struct rbx_secret *secret)
 {
-	const struct rbx_session_events events = { lost, evict, meeting };
+	const struct rbx_session_events events = { .lost = lost, .evict = evict, .user = meeting };
 	struct rbx_sessions_options options = {
 		.device = meeting->device,
 		.secret = secret,
@@ -166,7 +166,7 @@ static void open_of_a_server_of_nonsense_is_refused(void **state)
 
 static void open_where_nobody_listens_is_refused(void **state)
 {
-	const struct rbx_session_events events = { lost, evict, NULL };
+	const struct rbx_session_events events = { .lost = lost, .evict = evict };
 	struct rbx_sessions_options options = {
 		.silence_ms = PEER_TIMEOUT_MS
 	};

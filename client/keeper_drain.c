@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * keeper_drain.c - servers that drain leave a named volume while it is open; see keeper.h.
+ *
+ * A server that drains says so, and ends soon. What it has moves to the others (upkeep.h). Then it
+ * is put OUT in a record that says as many copies as before, for it has none. If it ended as a
+ * member that is IN, and the record said one copy, nobody could open the volume without it.
+ *
+ * It waits until it has heard of that, but for no longer than its drain lasts. So it is told when
+ * the next record was chosen, which needs no vote of it: not before, or it could take a vote away
+ * that the next client needs.
+ *
+ * If no other server takes what it has, it ends like one that dies, and is judged as such (held.h).
+ */
+#include "client/keeper.h"
+
+#include "client/session.h"
+#include "core/status.h"
+
+#define LOOK_NS (RBX_UPKEEP_RETRY_MS * 1000000ull)
+
+static bool drains(const struct rbx_keeper *keeper, uint32_t server)
+{
+	struct rbx_peer *peer = keeper->control->servers[server].peer;
+
+	return rbx_server_set_has(&keeper->members, server) &&
+	       !rbx_server_set_has(&keeper->gone, server) &&
+	       rbx_session_drains(rbx_peer_session(peer));
+}
+
+uint64_t rbx_keeper_drains_look(struct rbx_keeper *keeper, uint64_t now_ns)
+{
+	struct rbx_upkeep *upkeep = &keeper->control->upkeep;
+	bool any = false;
+	uint32_t i;
+
+	for (i = 0; i < RBX_MEMBERS_MAX; i++) {
+		bool is_left = rbx_upkeep_server_leaves(upkeep, i);
+
+		if (!drains(keeper, i) || (is_left && rbx_upkeep_server_is_empty(upkeep, i)))
+			continue;
+		any = true;
+		/* What could not leave then may be able to now. It looks at all slabs. */
+		if (!is_left || now_ns >= keeper->drains_again_ns)
+			(void)rbx_upkeep_server_leave(upkeep, i);
+	}
+	if (any && now_ns >= keeper->drains_again_ns)
+		keeper->drains_again_ns = now_ns + LOOK_NS;
+	return any ? keeper->drains_again_ns : UINT64_MAX;
+}
+
+void rbx_keeper_drains_begin(struct rbx_keeper *keeper)
+{
+	struct rbx_upkeep *upkeep = &keeper->control->upkeep;
+	struct rbx_server_set empty = { .words = { 0 } };
+	struct rbx_membership next;
+	uint32_t i, stay_count = 0;
+
+	rbx_membership_next(&next, &keeper->named->proposer.membership);
+	for (i = 0; i < next.count; i++)
+		stay_count += next.members[i].state == RBX_MEMBER_IN;
+	for (i = 0; i < RBX_MEMBERS_MAX; i++) {
+		struct rbx_member *member =
+			rbx_membership_find(&next, upkeep->servers[i].incarnation);
+
+		if (!drains(keeper, i) || !rbx_upkeep_server_leaves(upkeep, i) ||
+		    !rbx_upkeep_server_is_empty(upkeep, i) || !member ||
+		    member->state != RBX_MEMBER_IN || stay_count == 1)
+			continue;
+		member->state = RBX_MEMBER_OUT;
+		stay_count--;
+		rbx_server_set_add(&empty, i);
+	}
+	if (rbx_server_set_count(&empty))
+		rbx_keeper_put_out(keeper, &empty, &next);
+}
+
+void rbx_keeper_drained(struct rbx_keeper *keeper, uint32_t server)
+{
+	if (drains(keeper, server))
+		RBX_STORE_RELEASE(&keeper->asks[server].is_to_be_told, true);
+}
+
+/* The record that was chosen last names it OUT, and needs no vote of it. */
+void rbx_keeper_drains_tell(struct rbx_keeper *keeper)
+{
+	uint32_t i;
+
+	for (i = 0; i < RBX_MEMBERS_MAX; i++) {
+		if (!keeper->asks[i].is_to_be_told)
+			continue;
+		keeper->asks[i].is_wanted = true;
+		keeper->again_ns = 0;
+	}
+}
+
+bool rbx_keeper_drains_wait(const struct rbx_keeper *keeper)
+{
+	uint32_t i;
+
+	for (i = 0; i < RBX_MEMBERS_MAX; i++)
+		if (keeper->asks[i].is_to_be_told && keeper->asks[i].is_wanted)
+			return true;
+	return false;
+}
+
+bool rbx_keeper_drained_answered(struct rbx_keeper *keeper, uint32_t server, int err)
+{
+	const struct rbx_volume_server *there = &keeper->control->servers[server];
+	struct rbx_keeper_ask *one = &keeper->asks[server];
+
+	if (!one->is_to_be_told)
+		return false;
+	if (!rbx_status_is_away(err) || RBX_LOAD_ACQUIRE(&there->is_given_up))
+		RBX_STORE_RELEASE(&one->is_to_be_told, false);
+	return true;
+}

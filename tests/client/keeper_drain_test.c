@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * keeper_drain_test.c - a server that drains is put out of a named volume when it has nothing, and
+ * hears of it when its vote is not needed any more.
+ */
+#include "tests/client/keeper_world.h"
+
+static void empty_server_is_put_out_and_told_at_the_end(void **state)
+{
+	struct world *w = make(3);
+
+	(void)state;
+	has_slab(w, 0, 0);
+	has_slab(w, 1, 0);
+	servers[2].drains = true;
+	(void)turn(w); /* nothing is borrowed there any more */
+	assert_true(rbx_upkeep_server_leaves(&w->control.upkeep, 2));
+	(void)turn(w);
+	assert_int_equal(servers[0].asks_count, 1);
+	assert_int_equal(servers[1].asks_count, 1);
+	assert_int_equal(servers[2].asks_count, 0);
+	assert_false(rbx_record_is_in(&servers[0].asked.record, 3));
+	assert_int_equal(servers[0].asked.record.copies, 2); /* it had none */
+	answers(0, 0);
+	answers(1, 0);
+	(void)turn(w);
+	assert_true(is_down(w, 2));
+	/* The next record needs no vote of it. Until it was chosen, the server may not go. */
+	assert_int_equal(servers[0].asks_count, 2);
+	assert_int_equal(servers[2].asks_count, 0);
+	assert_false(rbx_keeper_is_done_with(&w->keeper, 2));
+	answers(0, 0);
+	answers(1, 0);
+	(void)turn(w);
+	assert_int_equal(servers[2].asks_count, 1);
+	assert_true(rbx_record_is_gone(&servers[2].asked.record, 3));
+	answers(2, 0);
+	(void)turn(w);
+	assert_true(rbx_keeper_is_done_with(&w->keeper, 2));
+	assert_int_equal(servers[2].asks_count, 1);
+	end(w);
+}
+
+static void server_that_has_something_stays_in(void **state)
+{
+	struct world *w = make(3);
+	struct rbx_slab *slab;
+
+	(void)state;
+	has_slab(w, 0, 0);
+	has_slab(w, 2, 0);
+	servers[2].drains = true;
+	(void)turn(w);
+	slab = rbx_slab_at(&w->control.flow.map->shape, 0);
+	assert_int_equal(rbx_slab_count(slab, RBX_REPLICA_LEAVING), 1);
+	assert_int_equal(turn(w), w->now_ns + AGAIN_NS);
+	assert_int_equal(servers[0].asks_count, 0);
+	end(w);
+}
+
+/* Nobody is left who could keep the record. */
+static void last_server_stays_in(void **state)
+{
+	struct world *w = make(2);
+
+	(void)state;
+	servers[0].drains = servers[1].drains = true;
+	(void)turn(w);
+	(void)turn(w);
+	assert_int_equal(servers[0].asks_count + servers[1].asks_count, 1);
+	answers(1, 0);
+	(void)turn(w);
+	answers(1, 0);
+	(void)turn(w);
+	answers(0, 0);
+	assert_int_equal(turn(w), UINT64_MAX);
+	assert_int_equal(servers[1].asks_count, 2);
+	assert_true(is_down(w, 0) && !is_down(w, 1) && !has_failed(w, 1));
+	end(w);
+}
+
+/* It says that another client has the volume. It has no vote on that. */
+static void refusal_of_a_server_that_is_out_ends_nothing(void **state)
+{
+	struct world *w = make(2);
+
+	(void)state;
+	servers[0].drains = true;
+	(void)turn(w);
+	(void)turn(w);
+	answers(1, 0);
+	(void)turn(w);
+	answers(1, 0);
+	(void)turn(w);
+	assert_int_equal(servers[0].asks_count, 1);
+	answers(0, -ESTALE);
+	(void)turn(w);
+	assert_false(rbx_named_is_shut_out(&w->named));
+	assert_true(rbx_keeper_is_done_with(&w->keeper, 0));
+	end(w);
+}
+
+static void server_that_could_not_be_told_is_told_again(void **state)
+{
+	struct world *w = make(2);
+
+	(void)state;
+	servers[0].drains = true;
+	(void)turn(w);
+	(void)turn(w);
+	answers(1, 0);
+	(void)turn(w);
+	answers(1, 0);
+	(void)turn(w);
+	answers(0, -ENOTCONN);
+	assert_int_equal(turn(w), w->now_ns + AGAIN_NS);
+	w->now_ns += AGAIN_NS;
+	(void)turn(w);
+	assert_int_equal(servers[0].asks_count, 2);
+	w->control.servers[0].is_given_up = true; /* it has ended */
+	answers(0, -ENOTCONN);
+	assert_int_equal(turn(w), UINT64_MAX);
+	assert_true(rbx_keeper_is_done_with(&w->keeper, 0));
+	end(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(empty_server_is_put_out_and_told_at_the_end),
+		cmocka_unit_test(server_that_has_something_stays_in),
+		cmocka_unit_test(last_server_stays_in),
+		cmocka_unit_test(refusal_of_a_server_that_is_out_ends_nothing),
+		cmocka_unit_test(server_that_could_not_be_told_is_told_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
