@@ -21,10 +21,12 @@ void rbx_keeper_init(struct rbx_keeper *keeper, struct rbx_volume_control *contr
 		keeper->asks[i].control = control;
 	rbx_intents_init(&keeper->intents, control);
 	rbx_monitor_init(&keeper->newcomer.monitor);
+	rbx_monitor_init(&keeper->growth.monitor);
 }
 
 void rbx_keeper_destroy(struct rbx_keeper *keeper)
 {
+	rbx_monitor_destroy(&keeper->growth.monitor);
 	rbx_monitor_destroy(&keeper->newcomer.monitor);
 }
 
@@ -145,8 +147,7 @@ static bool any_may(const struct rbx_keeper *keeper)
 	return false;
 }
 
-/* The next version of the record is accepted by those servers that are left. */
-static void propose(struct rbx_keeper *keeper)
+void rbx_keeper_propose(struct rbx_keeper *keeper)
 {
 	struct rbx_upkeep *upkeep = &keeper->control->upkeep;
 
@@ -172,6 +173,7 @@ static void chosen(struct rbx_keeper *keeper)
 	keeper->is_proposing = false;
 	keeper->control->upkeep.copies_least = keeper->named->record.copies;
 	rbx_keeper_newcomer_chosen(keeper);
+	rbx_keeper_growth_chosen(keeper);
 	for (i = 0; i < RBX_MEMBERS_MAX; i++) {
 		if (!rbx_server_set_has(&keeper->going, i))
 			continue;
@@ -197,7 +199,7 @@ void rbx_keeper_put_out(struct rbx_keeper *keeper, const struct rbx_server_set *
 		if (rbx_server_set_has(servers, i))
 			RBX_STORE_RELEASE(&keeper->control->servers[i].is_shunned, true);
 	rbx_named_change_to(keeper->named, next);
-	propose(keeper);
+	rbx_keeper_propose(keeper);
 }
 
 /* Puts servers that have failed out, but for the last one that votes. */
@@ -313,7 +315,7 @@ static void copies_tell(struct rbx_keeper *keeper)
 		return;
 	keeper->named->record.copies = copies;
 	rbx_named_change(keeper->named);
-	propose(keeper);
+	rbx_keeper_propose(keeper);
 }
 
 /* Returns whether there is to be another look soon. */
@@ -323,7 +325,7 @@ static bool next_begin(struct rbx_keeper *keeper)
 
 	if (rbx_membership_is_joint(&keeper->named->proposer.membership)) {
 		rbx_named_change(keeper->named);
-		propose(keeper);
+		rbx_keeper_propose(keeper);
 		return false;
 	}
 	any_waits = judge(keeper);
@@ -331,6 +333,8 @@ static bool next_begin(struct rbx_keeper *keeper)
 		copies_tell(keeper);
 	if (!keeper->is_proposing && !any_waits)
 		rbx_keeper_drains_begin(keeper);
+	if (!keeper->is_proposing)
+		rbx_keeper_growth_begin(keeper);
 	if (!keeper->is_proposing && !any_waits)
 		rbx_keeper_newcomer_begin(keeper);
 	return any_waits || short_waits(keeper);
@@ -393,6 +397,7 @@ uint64_t rbx_keeper_round(struct rbx_keeper *keeper, uint64_t now_ns)
 	for (i = 0; i < RBX_MEMBERS_MAX; i++)
 		answer_take(keeper, i);
 	rbx_keeper_newcomer_look(keeper, any_suspects);
+	rbx_keeper_growth_look(keeper);
 	if (keeper->is_proposing && rbx_named_is_chosen(keeper->named))
 		chosen(keeper);
 	if (!keeper->is_over &&
@@ -401,6 +406,7 @@ uint64_t rbx_keeper_round(struct rbx_keeper *keeper, uint64_t now_ns)
 	     (keeper->is_proposing && !any_may(keeper)))) {
 		end(keeper);
 		rbx_keeper_newcomer_look(keeper, false); /* it does not come */
+		rbx_keeper_growth_look(keeper); /* nor does it grow */
 	}
 	if (!keeper->is_proposing && !keeper->is_over)
 		any_waits = next_begin(keeper);

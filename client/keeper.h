@@ -32,6 +32,8 @@
  *	NAMED             all others are asked as well
  *	chosen            it counts: slabs are borrowed there from now on
  *
+ * If the volume is to be larger, a record says so, and then the map grows (keeper_grow.c).
+ *
  * A server that drains has all that is there leave, and is put OUT when it has nothing
  * (keeper_drain.c).
  *
@@ -78,11 +80,24 @@ struct rbx_newcomer {
 	struct rbx_membership before; /* that is in force if the record is taken back */
 };
 
+/* The volume is to be larger, while the thread that wants it waits. */
+struct rbx_growth {
+	struct rbx_monitor monitor; /* guards these; the thread waits in it */
+	uint64_t size_bytes;
+	bool is_new; /* the keeper has not seen it yet */
+	bool is_over;
+	int err; /* 0: it is */
+	/* The rest is the upkeep thread's. */
+	bool is_wanted;
+	bool is_proposed;
+};
+
 struct rbx_keeper {
 	struct rbx_volume_control *control;
 	struct rbx_named *named;
 	struct rbx_server_set members; /* places that have a server of the volume; not OUT */
 	struct rbx_newcomer newcomer;
+	struct rbx_growth growth;
 	bool is_proposing;
 	bool is_over; /* atomic: no record will be accepted any more */
 	struct rbx_server_set going; /* servers that the record which is proposed puts OUT */
@@ -125,6 +140,18 @@ int rbx_keeper_take(struct rbx_keeper *keeper, uint32_t server, uint64_t former)
 /* Nobody wants one any more: what waits ends soon. Any thread; does not block. */
 void rbx_keeper_take_no_more(struct rbx_keeper *keeper);
 
+/* ---- keeper_grow.c ------------------------------------------------------------------------- */
+
+/* The volume becomes so large, for which its map has room. One thread at a time, while the volume
+ * is open; blocks. 0; -ESTALE: no record is accepted any more; reported. */
+int rbx_keeper_grow(struct rbx_keeper *keeper, uint64_t size_bytes);
+
+/* For keeper.c: takes what is wanted, and ends that if nothing is accepted any more; begins to
+ * propose it, if nothing else is proposed; it was chosen. */
+void rbx_keeper_growth_look(struct rbx_keeper *keeper);
+void rbx_keeper_growth_begin(struct rbx_keeper *keeper);
+void rbx_keeper_growth_chosen(struct rbx_keeper *keeper);
+
 /* ---- keeper_newcomer.c, for keeper.c --------------------------------------------------------- */
 
 /* Begins to propose the one that is wanted, if one is. Nothing else is proposed. */
@@ -137,6 +164,8 @@ void rbx_keeper_newcomer_look(struct rbx_keeper *keeper, bool any_suspects);
 /* The record that names it was chosen. */
 void rbx_keeper_newcomer_chosen(struct rbx_keeper *keeper);
 
+/* The next version of the record is to be accepted by those servers that are left. */
+void rbx_keeper_propose(struct rbx_keeper *keeper);
 /* Puts these servers OUT, as next says: made by rbx_membership_next(). Nothing else is proposed. */
 void rbx_keeper_put_out(struct rbx_keeper *keeper, const struct rbx_server_set *servers,
 			const struct rbx_membership *next);

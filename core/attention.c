@@ -95,20 +95,27 @@ static uint32_t index_of(const struct rbx_slab *slab)
 }
 
 void rbx_attention_init(struct rbx_attention *attention, void *memory,
-			const struct rbx_slab_shape *shape, uint32_t slab_count)
+			const struct rbx_slab_shape *shape, uint32_t slab_max,
+			uint32_t slab_count)
 {
 	const struct rbx_slab *slab = rbx_slab_at(shape, 0);
-	char *lists = (char *)memory + rbx_index_inbox_size(slab_count);
+	char *lists = (char *)memory + rbx_index_inbox_size(slab_max);
 
 	attention->shape = shape;
-	rbx_index_inbox_init(&attention->inbox, memory, slab_count);
-	rbx_index_sets_init(&attention->lists, lists, slab_count,
+	rbx_index_inbox_init(&attention->inbox, memory, slab_max);
+	rbx_index_sets_init(&attention->lists, lists, slab_max,
 			    RBX_ATTENTION_SETS);
 	attention->noted =
 		(uint8_t *)lists +
-		rbx_index_sets_size(slab_count, RBX_ATTENTION_SETS);
+		rbx_index_sets_size(slab_max, RBX_ATTENTION_SETS);
 	attention->counted_first = (uint8_t)counted_of(slab);
 	attention->health_counts[rbx_slab_health(slab)] = slab_count;
+}
+
+void rbx_attention_grow(struct rbx_attention *attention, uint32_t slab_count)
+{
+	RBX_ADD_RELAXED(&attention->health_counts[counted_health(attention->counted_first)],
+			slab_count);
 }
 
 RBX_RARE static void marks_keep(struct rbx_attention *attention,

@@ -102,10 +102,13 @@ struct rbx_attention {
 
 size_t rbx_attention_size(uint32_t slab_count);
 
-/* memory: zeroed, aligned for words, borrowed for the life of the map. The slabs are new. */
+/* memory: zeroed, aligned for words, borrowed for the life of the map; for slab_max slabs. There
+ * are slab_count, and all are new. */
 void rbx_attention_init(struct rbx_attention *attention, void *memory,
-			const struct rbx_slab_shape *shape,
+			const struct rbx_slab_shape *shape, uint32_t slab_max,
 			uint32_t slab_count);
+/* So many more are there, which are new. Before they are published. */
+void rbx_attention_grow(struct rbx_attention *attention, uint32_t slab_count);
 
 /* ---- Any thread, with the slab's lock held ----------------------------------*/
 

@@ -352,7 +352,7 @@ void rbx_extents_forget_found(struct rbx_flow *flow)
 	bool wakes = false;
 	uint32_t i;
 
-	for (i = 0; i < map->slab_count; i++) {
+	for (i = 0; i < rbx_volume_map_slabs(map); i++) {
 		struct rbx_slab *slab = rbx_slab_at(&map->shape, i);
 
 		rbx_slab_lock(slab);

@@ -213,7 +213,7 @@ int rbx_upkeep_adopt(struct rbx_upkeep *upkeep, uint32_t server, uint64_t label,
 	struct rbx_slab *slab;
 	int err;
 
-	if (!label || label > map->slab_count || !rbx_loan_fits(loan) ||
+	if (!label || label > rbx_volume_map_slabs(map) || !rbx_loan_fits(loan) ||
 	    loan->remote_addr > UINT64_MAX - slab_bytes)
 		return -EINVAL;
 	slab = rbx_slab_at(&map->shape, (uint32_t)(label - 1));
@@ -241,7 +241,7 @@ uint32_t rbx_upkeep_fewest_copies(const struct rbx_upkeep *upkeep)
 	const struct rbx_volume_map *map = upkeep->flow->map;
 	uint32_t i, count, fewest = map->shape.replicas;
 
-	for (i = 0; i < map->slab_count; i++) {
+	for (i = 0; i < rbx_volume_map_slabs(map); i++) {
 		struct rbx_server_set servers = { .words = { 0 } };
 		struct rbx_slab *slab = rbx_slab_at(&map->shape, i);
 

@@ -74,7 +74,7 @@ bool rbx_last_copies_hold(struct rbx_flow *flow, uint32_t server,
 	bool some_went = false;
 	uint32_t i;
 
-	for (i = 0; map && i < map->slab_count; i++) {
+	for (i = 0; map && i < rbx_volume_map_slabs(map); i++) {
 		struct rbx_slab *slab = rbx_slab_at(&map->shape, i);
 
 		rbx_slab_lock(slab);
@@ -97,7 +97,7 @@ void rbx_last_copies_needed(struct rbx_flow *flow, const struct rbx_server_set *
 	struct rbx_volume_map *map = flow->map;
 	uint32_t i, slot;
 
-	for (i = 0; i < map->slab_count; i++) {
+	for (i = 0; i < rbx_volume_map_slabs(map); i++) {
 		struct rbx_slab *slab = rbx_slab_at(&map->shape, i);
 
 		rbx_slab_lock(slab);

@@ -33,12 +33,11 @@ size_t rbx_slab_table_size(uint32_t slab_count, uint32_t slab_size)
 }
 
 void rbx_slab_table_init(struct rbx_slab_table *table, void *memory,
-			 uint32_t slab_count, uint32_t slab_size,
-			 const struct rbx_slab_shape *shape)
+			 uint32_t slab_count, uint32_t slab_size)
 {
 	uintptr_t begin = ((uintptr_t)memory + RBX_SLAB_BLOCK_BYTES - 1) /
 			  RBX_SLAB_BLOCK_BYTES * RBX_SLAB_BLOCK_BYTES;
-	uint32_t i, count = per_block(slab_size);
+	uint32_t count = per_block(slab_size);
 	char *blocks = (char *)memory + (begin - (uintptr_t)memory);
 
 	RBX_ASSERT((uint64_t)slab_count * count <
@@ -49,14 +48,23 @@ void rbx_slab_table_init(struct rbx_slab_table *table, void *memory,
 	table->inverse = (((uint64_t)1 << RBX_SLAB_TABLE_SHIFT) + count - 1) /
 			 count;
 	table->slab_size = slab_size;
-	for (i = 0; i < blocks_count(slab_count, slab_size); i++) {
+}
+
+void rbx_slab_table_extend(const struct rbx_slab_table *table, uint32_t first, uint32_t end,
+			   const struct rbx_slab_shape *shape)
+{
+	char *blocks = table->slabs - offsetof(struct rbx_slab_block, slabs);
+	uint32_t count = per_block(table->slab_size);
+	uint32_t i = blocks_count(first, table->slab_size);
+
+	for (; i < blocks_count(end, table->slab_size); i++) {
 		struct rbx_slab_block *block =
 			(struct rbx_slab_block *)(blocks +
 						  (size_t)i * RBX_SLAB_BLOCK_BYTES);
 
 		block->shape = shape;
 		block->first = i * count;
-		block->inverse = ((1u << RBX_SLAB_INVERSE_SHIFT) + slab_size - 1) /
-				 slab_size;
+		block->inverse = ((1u << RBX_SLAB_INVERSE_SHIFT) + table->slab_size - 1) /
+				 table->slab_size;
 	}
 }

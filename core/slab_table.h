@@ -48,11 +48,13 @@ RBX_STATIC_ASSERT((uint64_t)RBX_SLABS_MAX * RBX_SLAB_SIZE_MAX <= 1ull << 31,
 /* Bytes of memory, of any alignment, for so many slabs of so many bytes. */
 size_t rbx_slab_table_size(uint32_t slab_count, uint32_t slab_size);
 
-/* memory: borrowed for the life of the table. shape: what its slabs have in common. The slabs
- * themselves are not written to. */
+/* memory: borrowed for the life of the table, and not written to. */
 void rbx_slab_table_init(struct rbx_slab_table *table, void *memory,
-			 uint32_t slab_count, uint32_t slab_size,
-			 const struct rbx_slab_shape *shape);
+			 uint32_t slab_count, uint32_t slab_size);
+/* The slabs before first are there, and those before end will be. shape: what they have in common.
+ * The slabs themselves are not written to. */
+void rbx_slab_table_extend(const struct rbx_slab_table *table, uint32_t first, uint32_t end,
+			   const struct rbx_slab_shape *shape);
 
 static inline struct rbx_slab *
 rbx_slab_table_at(const struct rbx_slab_table *table, uint32_t index)

@@ -54,7 +54,7 @@ void rbx_upkeep_census(struct rbx_upkeep *upkeep, struct rbx_census *census)
 	uint32_t i;
 
 	*census = (struct rbx_census){
-		.slabs = map->slab_count,
+		.slabs = rbx_volume_map_slabs(map),
 		.blank = rbx_attention_count(attention, RBX_SLAB_BLANK),
 		.whole = rbx_attention_count(attention, RBX_SLAB_WHOLE),
 		.rebuilding =
@@ -81,7 +81,7 @@ bool rbx_upkeep_is_whole(const struct rbx_upkeep *upkeep)
 	return !upkeep->lost.is_on && !RBX_LOAD_RELAXED(&upkeep->any_went_down) &&
 	       rbx_attention_count(attention, RBX_SLAB_BLANK) +
 			       rbx_attention_count(attention, RBX_SLAB_WHOLE) ==
-		       upkeep->flow->map->slab_count;
+		       rbx_volume_map_slabs(upkeep->flow->map);
 }
 
 /* ---- A round --------------------------------------------------------------*/
@@ -358,8 +358,8 @@ bool rbx_upkeep_fits(struct rbx_upkeep *upkeep)
 	for (i = 0; i < server_count; i++)
 		room += rbx_placement_room(upkeep->ops->free_bytes(upkeep, i) >>
 						   map->shape.slab_shift,
-					   map->slab_count);
-	return room >= (uint64_t)map->slab_count * map->shape.replicas;
+					   rbx_volume_map_slabs(map));
+	return room >= (uint64_t)rbx_volume_map_slabs(map) * map->shape.replicas;
 }
 
 void rbx_upkeep_abandon(struct rbx_upkeep *upkeep)
@@ -368,7 +368,7 @@ void rbx_upkeep_abandon(struct rbx_upkeep *upkeep)
 	uint32_t i;
 
 	rbx_loans_withdraw(upkeep);
-	for (i = 0; i < map->slab_count; i++) {
+	for (i = 0; i < rbx_volume_map_slabs(map); i++) {
 		struct rbx_slab *slab = rbx_slab_at(&map->shape, i);
 
 		rbx_slab_lock(slab);
@@ -382,6 +382,6 @@ void rbx_upkeep_end(struct rbx_upkeep *upkeep)
 	struct rbx_volume_map *map = upkeep->flow->map;
 	uint32_t i;
 
-	for (i = 0; i < map->slab_count; i++)
+	for (i = 0; i < rbx_volume_map_slabs(map); i++)
 		rbx_upkeep_pages_free(upkeep, rbx_slab_at(&map->shape, i));
 }

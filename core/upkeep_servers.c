@@ -62,7 +62,7 @@ uint32_t rbx_upkeep_server_leave(struct rbx_upkeep *upkeep, uint32_t server)
 	rbx_lock(&upkeep->servers_lock);
 	rbx_server_set_add(&upkeep->leaving, server);
 	rbx_unlock(&upkeep->servers_lock);
-	for (i = 0; i < map->slab_count; i++) {
+	for (i = 0; i < rbx_volume_map_slabs(map); i++) {
 		struct rbx_slab *slab = rbx_slab_at(&map->shape, i);
 
 		rbx_slab_lock(slab);
@@ -153,12 +153,12 @@ static void slab_lose(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 static bool lost_go_on(struct rbx_upkeep *upkeep)
 {
 	struct rbx_volume_map *map = upkeep->flow->map;
-	uint32_t end = RBX_MIN(map->slab_count,
-			       upkeep->lost.next + RBX_UPKEEP_LOOKS_MAX);
+	uint32_t count = rbx_volume_map_slabs(map);
+	uint32_t end = RBX_MIN(count, upkeep->lost.next + RBX_UPKEEP_LOOKS_MAX);
 
 	for (; upkeep->lost.next < end; upkeep->lost.next++)
 		slab_lose(upkeep, rbx_slab_at(&map->shape, upkeep->lost.next));
-	if (end < map->slab_count)
+	if (end < count)
 		return false;
 	upkeep->lost.is_on = false;
 	upkeep->servers[upkeep->lost.server].is_gone = true;

@@ -36,13 +36,21 @@ int rbx_volume_shape_check(const struct rbx_volume_shape *shape)
 	if (!shape->size_bytes || shape->size_bytes % RBX_PAGE_BYTES ||
 	    shape->size_bytes > shape->slab_bytes * RBX_SLABS_MAX)
 		return -EINVAL;
+	if (shape->size_max_bytes && (shape->size_max_bytes < shape->size_bytes ||
+				      shape->size_max_bytes > shape->slab_bytes * RBX_SLABS_MAX))
+		return -EINVAL;
 	return 0;
 }
 
-static uint32_t slab_count(const struct rbx_volume_shape *shape)
+static uint32_t slabs_of(const struct rbx_volume_shape *shape, uint64_t size_bytes)
 {
-	return (uint32_t)((shape->size_bytes + shape->slab_bytes - 1) /
-			  shape->slab_bytes);
+	return (uint32_t)((size_bytes + shape->slab_bytes - 1) / shape->slab_bytes);
+}
+
+/* For how many there is memory. */
+static uint32_t slab_max(const struct rbx_volume_shape *shape)
+{
+	return slabs_of(shape, RBX_MAX(shape->size_bytes, shape->size_max_bytes));
 }
 
 static uint64_t cell_bytes(const struct rbx_volume_shape *shape)
@@ -52,7 +60,7 @@ static uint64_t cell_bytes(const struct rbx_volume_shape *shape)
 
 static size_t checksums_size(const struct rbx_volume_shape *shape)
 {
-	return shape->checksums ? slab_count(shape) * shape->slab_bytes /
+	return shape->checksums ? slab_max(shape) * shape->slab_bytes /
 					  RBX_PAGE_BYTES * sizeof(uint32_t) :
 				  0;
 }
@@ -69,7 +77,7 @@ static bool is_guarded(const struct rbx_volume_shape *shape)
 
 static size_t extents_size(const struct rbx_volume_shape *shape)
 {
-	return is_guarded(shape) ? rbx_extents_size(slab_count(shape)) : 0;
+	return is_guarded(shape) ? rbx_extents_size(slab_max(shape)) : 0;
 }
 
 static uint32_t slab_size(const struct rbx_volume_shape *shape)
@@ -80,7 +88,7 @@ static uint32_t slab_size(const struct rbx_volume_shape *shape)
 /* How many places for replicas there are. */
 static uint32_t numbers(const struct rbx_volume_shape *shape)
 {
-	return rbx_replica_numbers(slab_count(shape), shape->replicas);
+	return rbx_replica_numbers(slab_max(shape), shape->replicas);
 }
 
 size_t rbx_volume_map_size(const struct rbx_volume_shape *shape)
@@ -88,10 +96,10 @@ size_t rbx_volume_map_size(const struct rbx_volume_shape *shape)
 	RBX_ASSERT(rbx_volume_shape_check(shape) == 0);
 	return sizeof(struct rbx_volume_map) +
 	       RBX_SLAB_LOCKS * sizeof(struct rbx_slab_group) +
-	       rbx_slab_table_size(slab_count(shape), slab_size(shape)) +
+	       rbx_slab_table_size(slab_max(shape), slab_size(shape)) +
 	       checksums_size(shape) + doubts_size(shape) +
 	       extents_size(shape) + rbx_loan_index_size(numbers(shape)) +
-	       rbx_attention_size(slab_count(shape));
+	       rbx_attention_size(slab_max(shape));
 }
 
 static void extents_open(struct rbx_volume_map *map, void *memory)
@@ -101,6 +109,16 @@ static void extents_open(struct rbx_volume_map *map, void *memory)
 
 	for (i = 0; i < RBX_SLAB_LOCKS; i++)
 		map->shape.groups[i].extents = extents;
+}
+
+/* Slabs of these indices, with the heads of their blocks. */
+static void slabs_make(struct rbx_volume_map *map, uint32_t first, uint32_t end)
+{
+	uint32_t i;
+
+	rbx_slab_table_extend(&map->shape.table, first, end, &map->shape);
+	for (i = first; i < end; i++)
+		rbx_slab_init(rbx_slab_at(&map->shape, i));
 }
 
 struct rbx_volume_map *
@@ -121,16 +139,16 @@ rbx_volume_map_init(void *memory, const struct rbx_volume_shape *shape,
 	map->shape.is_named = shape->is_named;
 	map->shape.is_guarded = is_guarded(shape);
 	map->size_bytes = shape->size_bytes;
-	map->slab_count = slab_count(shape);
+	map->slab_count = slabs_of(shape, shape->size_bytes);
+	map->slab_max = slab_max(shape);
 	map->slab_mask = (uint32_t)(shape->slab_bytes - 1);
 	map->cell_mask = (uint32_t)(cell_bytes(shape) - 1);
 	map->shape.groups = groups;
 	map->shape.records = &map->records;
 	rbx_slab_records_init(&map->records);
 	tables = (char *)(groups + RBX_SLAB_LOCKS);
-	rbx_slab_table_init(&map->shape.table, tables, map->slab_count,
-			    slab_size(shape), &map->shape);
-	tables += rbx_slab_table_size(map->slab_count, slab_size(shape));
+	rbx_slab_table_init(&map->shape.table, tables, map->slab_max, slab_size(shape));
+	tables += rbx_slab_table_size(map->slab_max, slab_size(shape));
 	if (shape->checksums) {
 		map->shape.checksums = (uint32_t *)tables;
 		map->shape.doubts =
@@ -139,17 +157,32 @@ rbx_volume_map_init(void *memory, const struct rbx_volume_shape *shape,
 	rbx_random_seed(&map->random, seed);
 	for (i = 0; i < RBX_SLAB_LOCKS; i++)
 		rbx_slab_group_init(&groups[i], map->shape.cell_shift);
-	for (i = 0; i < map->slab_count; i++)
-		rbx_slab_init(rbx_slab_at(&map->shape, i));
+	slabs_make(map, 0, map->slab_count);
 	tables += checksums_size(shape) + doubts_size(shape);
 	if (is_guarded(shape))
 		extents_open(map, tables);
 	tables += extents_size(shape);
 	rbx_loan_index_init(&map->loans, tables, numbers(shape), &map->shape);
 	tables += rbx_loan_index_size(numbers(shape));
-	rbx_attention_init(&map->attention, tables, &map->shape,
-			   map->slab_count);
+	rbx_attention_init(&map->attention, tables, &map->shape, map->slab_max, map->slab_count);
 	return map;
+}
+
+int rbx_volume_map_grow(struct rbx_volume_map *map, uint64_t size_bytes)
+{
+	uint64_t slab_bytes = (uint64_t)1 << map->shape.slab_shift;
+	uint64_t end = (size_bytes + slab_bytes - 1) / slab_bytes;
+	uint32_t count = map->slab_count;
+
+	RBX_ASSERT(size_bytes >= map->size_bytes && map->shape.on_demand);
+	if (end > map->slab_max)
+		return -ENOSPC;
+	slabs_make(map, count, (uint32_t)end);
+	rbx_attention_grow(&map->attention, (uint32_t)end - count);
+	/* Pairs with rbx_volume_map_slabs(), and then rbx_volume_map_bytes(). */
+	RBX_STORE_RELEASE(&map->slab_count, (uint32_t)end);
+	RBX_STORE_RELEASE(&map->size_bytes, size_bytes);
+	return 0;
 }
 
 void rbx_volume_map_add_server(struct rbx_volume_map *map, uint32_t server)

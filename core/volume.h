@@ -7,8 +7,11 @@
  * for the memory of a new replica: servers that are up, have no replica of that slab and have
  * not refused just now.
  *
- * The map has no lock of its own. Its shape never changes. Each slab has a lock, and upkeep
- * (upkeep.h) has one for the table of servers.
+ * The map has no lock of its own. Its shape never changes, but for its end: there may be room for
+ * more slabs from the start, into which a named volume grows while it is open. Then the new slabs
+ * are made before their number is published, and a thread that has read it finds them. Memory of
+ * slabs that are not there is not touched. Each slab has a lock, and upkeep (upkeep.h) has one for
+ * the table of servers.
  */
 #ifndef RBX_VOLUME_H
 #define RBX_VOLUME_H
@@ -20,6 +23,7 @@
 
 struct rbx_volume_shape {
 	uint64_t size_bytes; /* as asked for */
+	uint64_t size_max_bytes; /* that it may grow to; 0: it does not grow */
 	uint64_t slab_bytes; /* a power of two, set by the servers */
 	uint32_t fragment_bytes; /* a power of two: the longest piece */
 	uint32_t replicas;
@@ -30,8 +34,9 @@ struct rbx_volume_shape {
 
 struct rbx_volume_map {
 	struct rbx_slab_shape shape;
-	uint64_t size_bytes;
-	uint32_t slab_count;
+	uint64_t size_bytes; /* atomic: it may grow */
+	uint32_t slab_count; /* atomic: rbx_volume_map_slabs() */
+	uint32_t slab_max; /* for so many there is room */
 	uint32_t slab_mask; /* of an offset, what lies in its slab; and in its cell */
 	uint32_t cell_mask;
 	struct rbx_slab_records records;
@@ -59,6 +64,23 @@ struct rbx_volume_map *
 rbx_volume_map_init(void *memory, const struct rbx_volume_shape *shape,
 		    uint64_t seed);
 
+/* How many slabs there are; all of them are made. Any thread. */
+static inline uint32_t rbx_volume_map_slabs(const struct rbx_volume_map *map)
+{
+	/* Pairs with rbx_volume_map_grow(). */
+	return RBX_LOAD_ACQUIRE(&map->slab_count);
+}
+
+static inline uint64_t rbx_volume_map_bytes(const struct rbx_volume_map *map)
+{
+	/* The same: who submits a request to a slab finds that slab made. */
+	return RBX_LOAD_ACQUIRE(&map->size_bytes);
+}
+
+/* Makes it larger, by slabs that were never written. 0, or -ENOSPC: there is no room for them. One
+ * thread at a time; the volume may be in use. */
+int rbx_volume_map_grow(struct rbx_volume_map *map, uint64_t size_bytes);
+
 /* How many cells a range touches; length_bytes > 0. */
 static inline uint32_t rbx_volume_map_pieces(const struct rbx_volume_map *map,
 					     uint64_t offset_bytes,
@@ -73,7 +95,7 @@ static inline uint32_t rbx_volume_map_pieces(const struct rbx_volume_map *map,
 static inline struct rbx_slab *
 rbx_volume_map_slab(const struct rbx_volume_map *map, uint64_t offset_bytes)
 {
-	RBX_DEBUG_ASSERT(offset_bytes < map->size_bytes);
+	RBX_DEBUG_ASSERT(offset_bytes < rbx_volume_map_bytes(map));
 	return rbx_slab_at(&map->shape,
 			   (uint32_t)(offset_bytes >> map->shape.slab_shift));
 }
@@ -96,7 +118,7 @@ static inline uint32_t rbx_volume_map_aim(const struct rbx_volume_map *map,
 	uint32_t in_slab_bytes = (uint32_t)offset_bytes & map->slab_mask;
 	uint32_t room_bytes = (~in_slab_bytes & map->cell_mask) + 1;
 
-	RBX_DEBUG_ASSERT(offset_bytes < map->size_bytes);
+	RBX_DEBUG_ASSERT(offset_bytes < rbx_volume_map_bytes(map));
 	piece->slab_index = (uint32_t)(offset_bytes >> map->shape.slab_shift);
 	piece->slab = rbx_slab_at(&map->shape, piece->slab_index);
 	piece->group = rbx_slab_group_at(&map->shape, piece->slab_index);

@@ -389,6 +389,10 @@ struct rbx_volume_options {
 	 * put on servers where its value differs, as long as there is a choice; a server
 	 * without that label shares its fate with no other. Default: "rack". */
 	char spread[64];
+	/* Bytes that a named volume may grow to while it is open (rbx_volume_extend()). They cost
+	 * addresses, and memory only as it grows. 0: four times what it has, and 1,024 slabs more
+	 * at least. Default: 0. */
+	uint64_t size_max;
 };
 
 /**

@@ -120,6 +120,25 @@ int rbx_volume_grow(struct rbx_context *ctx, const char *servers, const char *na
 		    uint64_t size);
 
 /**
+ * rbx_volume_extend() - makes a named volume larger, which this program has open.
+ * @size: bytes, a multiple of 4 KiB; at least what it has
+ *
+ * What is new reads as zeros. Requests go on meanwhile; to what is new they may go as soon as this
+ * has returned. If the process dies, the volume has the new size or the old one.
+ *
+ * Returns 0, or:
+ *	-EINVAL: the size is not allowed, or less than the volume has
+ *	-EFBIG: more than there was room for when it was opened: `size_max` of its options
+ *	-EOPNOTSUPP: it has no name, or is reserved: rbx_volume_grow() while it is not open
+ *	-ESTALE: another program has opened it, or too few of its servers answer
+ *	-EBUSY, -ENOTCONN, -ETIMEDOUT: too few servers of a volume with one replica have
+ *		answered; call it again
+ *	-EDEADLK: called in a callback
+ * Context: any thread; blocks until enough servers have accepted it.
+ */
+int rbx_volume_extend(struct rbx_volume *volume, uint64_t size);
+
+/**
  * rbx_volume_rename() - gives a named volume another name, which no program has open.
  * @new_name: as for rbx_volume_create()
  *

@@ -289,6 +289,9 @@ static int grow(struct rbx_named *named, struct rbx_crowd *crowd, const char *se
 	rbx_crowd_keep_members(crowd, &named->record);
 	if (!err)
 		err = rbx_named_begin(named, false);
+	if (err == -EBUSY)
+		err = rbx_error(-EBUSY, "volume %s is open by %s; close it there, or have that program grow it: rbx_volume_extend()",
+				named->record.name, named->writer);
 	if (!err)
 		err = size_check(size, named->record.slab_bytes);
 	if (!err)

@@ -92,7 +92,7 @@ static uint32_t slabs_at(const struct rbx_volume_control *control, uint32_t serv
 	const struct rbx_volume_map *map = control->flow.map;
 	uint32_t i, count = 0;
 
-	for (i = 0; i < map->slab_count; i++) {
+	for (i = 0; i < rbx_volume_map_slabs(map); i++) {
 		struct rbx_slab *slab = rbx_slab_at(&map->shape, i);
 
 		rbx_slab_lock(slab);

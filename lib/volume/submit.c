@@ -86,8 +86,9 @@ const struct rbx_flow_ops rbx_volume_flow_ops = {
 static bool range_is_good(const struct rbx_volume_map *map, uint64_t offset,
 			  uint64_t length_bytes)
 {
-	return length_bytes && offset <= map->size_bytes &&
-	       length_bytes <= map->size_bytes - offset &&
+	uint64_t size_bytes = rbx_volume_map_bytes(map);
+
+	return length_bytes && offset <= size_bytes && length_bytes <= size_bytes - offset &&
 	       !(map->shape.checksums &&
 		 (offset | length_bytes) % RBX_PAGE_BYTES);
 }
@@ -95,7 +96,7 @@ static bool range_is_good(const struct rbx_volume_map *map, uint64_t offset,
 int rbx_volume_range_check(const struct rbx_volume *volume, uint64_t offset,
 			   uint64_t length_bytes)
 {
-	uint64_t size_bytes = volume->control.flow.map->size_bytes;
+	uint64_t size_bytes = rbx_volume_map_bytes(volume->control.flow.map);
 
 	if (range_is_good(volume->control.flow.map, offset, length_bytes))
 		return 0;

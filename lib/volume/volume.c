@@ -122,16 +122,30 @@ static int memory_make(struct rbx_volume *volume,
 
 /* ---- Open and close -------------------------------------------------------*/
 
+/* Up to which a named volume may grow while it is open. */
+static uint64_t room_of(const struct rbx_volume *volume, uint64_t size, uint64_t slab_bytes)
+{
+	uint64_t max = volume->options.size_max;
+
+	if (!rbx_slab_bytes_are_good(slab_bytes))
+		return 0; /* which is refused */
+	if (!max)
+		max = RBX_MAX(size <= UINT64_MAX / 4 ? 4 * size : size, size + 1024 * slab_bytes);
+	return RBX_MAX(size, RBX_MIN(max, slab_bytes * RBX_SLABS_MAX));
+}
+
 static int shape_make(struct rbx_volume *volume, uint64_t size,
 		      struct rbx_volume_shape *shape)
 {
 	const struct rbx_named *named = volume->control.named;
+	uint64_t slab_bytes = rbx_peer_slab_bytes(rbx_volume_server_first(volume));
 
 	if (named)
 		size = named->record.size_bytes;
 	*shape = (struct rbx_volume_shape){
 		.size_bytes = size,
-		.slab_bytes = rbx_peer_slab_bytes(rbx_volume_server_first(volume)),
+		.size_max_bytes = named ? room_of(volume, size, slab_bytes) : 0,
+		.slab_bytes = slab_bytes,
 		.fragment_bytes =
 			rbx_context_options(volume->ctx)->fragment_bytes,
 		.replicas = volume->options.replicas,
@@ -314,7 +328,7 @@ int rbx_volume_close(struct rbx_volume *volume)
 
 uint64_t rbx_volume_size(const struct rbx_volume *volume)
 {
-	return volume->control.flow.map->size_bytes;
+	return rbx_volume_map_bytes(volume->control.flow.map);
 }
 
 /* To a volume without a name it is added at once. */
@@ -378,7 +392,7 @@ int rbx_volume_discard(struct rbx_volume *volume, uint64_t offset,
 	err = rbx_guard_use(volume->ctx, "rbx_volume_discard");
 	if (err)
 		return err;
-	size_bytes = volume->control.flow.map->size_bytes;
+	size_bytes = rbx_volume_map_bytes(volume->control.flow.map);
 	if (offset > size_bytes || length_bytes > size_bytes - offset)
 		return rbx_error(-EINVAL, "%llu bytes at %llu are beyond the volume's %llu bytes",
 				 (unsigned long long)length_bytes,

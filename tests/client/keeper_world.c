@@ -166,6 +166,7 @@ static void record_choose(struct rbx_named *named, uint32_t count)
 struct world *make(uint32_t count)
 {
 	const struct rbx_volume_shape shape = { .size_bytes = SLABS * SLAB_BYTES,
+						.size_max_bytes = 8 * SLAB_BYTES,
 						.slab_bytes = SLAB_BYTES,
 						.fragment_bytes = RBX_PAGE_BYTES,
 						.replicas = 2,

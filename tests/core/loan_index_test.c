@@ -42,8 +42,8 @@ static struct world *world_make_of(uint32_t slabs)
 	world->shape.replicas = REPLICAS;
 	world->shape.records = &world->records;
 	world->slabs = calloc(1, rbx_slab_table_size(slabs, slab_size));
-	rbx_slab_table_init(&world->shape.table, world->slabs, slabs, slab_size,
-			    &world->shape);
+	rbx_slab_table_init(&world->shape.table, world->slabs, slabs, slab_size);
+	rbx_slab_table_extend(&world->shape.table, 0, slabs, &world->shape);
 	rbx_loan_index_init(&world->index,
 			    calloc(1, rbx_loan_index_size(world->numbers)),
 			    world->numbers, &world->shape);

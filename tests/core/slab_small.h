@@ -67,8 +67,8 @@ static inline void slab_make_with(uint32_t replicas)
 	memset(&records, 0, sizeof(records));
 	rbx_slab_records_init(&records);
 	slab_memory = calloc(1, rbx_slab_table_size(1, rbx_slab_size(replicas)));
-	rbx_slab_table_init(&shape.table, slab_memory, 1,
-			    rbx_slab_size(replicas), &shape);
+	rbx_slab_table_init(&shape.table, slab_memory, 1, rbx_slab_size(replicas));
+	rbx_slab_table_extend(&shape.table, 0, 1, &shape);
 	loans_memory = calloc(1, rbx_loan_index_size(
 					 rbx_replica_numbers(1, replicas)));
 	rbx_loan_index_init(&loans, loans_memory,

@@ -24,8 +24,9 @@ static void expect_slabs_in_order(uint32_t slab_size, uint32_t slab_count,
 
 	assert_non_null(memory);
 	/* At an odd address, to begin with. */
-	rbx_slab_table_init(&shape.table, memory + 1, slab_count, slab_size,
-			    &shape);
+	rbx_slab_table_init(&shape.table, memory + 1, slab_count, slab_size);
+	rbx_slab_table_extend(&shape.table, 0, slab_count / 3, &shape);
+	rbx_slab_table_extend(&shape.table, slab_count / 3, slab_count, &shape);
 	for (i = from; i < slab_count; i++) {
 		struct rbx_slab *slab = rbx_slab_at(&shape, i);
 

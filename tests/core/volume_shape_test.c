@@ -138,6 +138,46 @@ static void volume_fragment_longer_than_slab_cells_are_slabs(void **state)
 	free(map);
 }
 
+/* Its slabs are in several blocks, and it begins and ends within one. */
+static void volume_grows_into_its_room(void **state)
+{
+	const struct rbx_volume_shape shape = {
+		.size_bytes = (100ull << 16) + RBX_PAGE_BYTES,
+		.size_max_bytes = 500ull << 16,
+		.slab_bytes = 1 << 16,
+		.fragment_bytes = 1 << 16,
+		.replicas = 2,
+		.on_demand = true,
+		.is_named = true,
+	};
+	struct rbx_volume_shape bad = shape;
+	void *memory = calloc(1, rbx_volume_map_size(&shape));
+	struct rbx_volume_map *map = rbx_volume_map_init(memory, &shape, 1);
+	uint64_t size_bytes = shape.size_bytes;
+	uint32_t i, count = 101;
+
+	(void)state;
+	bad.size_max_bytes = shape.size_bytes - RBX_PAGE_BYTES;
+	assert_int_equal(rbx_volume_shape_check(&bad), -EINVAL);
+	assert_int_equal(rbx_volume_map_grow(map, size_bytes), 0);
+	for (; count <= 500; count++, size_bytes += 1 << 16) {
+		assert_int_equal(rbx_volume_map_grow(map, size_bytes), 0);
+		assert_int_equal(rbx_volume_map_slabs(map), count);
+		assert_int_equal(rbx_attention_count(&map->attention, RBX_SLAB_BLANK), count);
+	}
+	for (i = 0; i < 500; i++) {
+		const struct rbx_slab *slab = rbx_slab_at(&map->shape, i);
+
+		assert_int_equal(rbx_slab_index(slab), i);
+		assert_ptr_equal(rbx_slab_shape(slab), &map->shape);
+		assert_true(slab->blank);
+	}
+	assert_int_equal(rbx_volume_map_grow(map, 500ull << 16), 0);
+	assert_int_equal(rbx_volume_map_grow(map, (500ull << 16) + RBX_PAGE_BYTES), -ENOSPC);
+	assert_int_equal(rbx_volume_map_bytes(map), 500ull << 16);
+	free(memory);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -145,6 +185,7 @@ int main(void)
 		cmocka_unit_test(volume_costs_a_bounded_number_of_bytes_a_slab),
 		cmocka_unit_test(volume_larger_than_a_pebibyte_is_refused),
 		cmocka_unit_test(volume_of_a_mebi_of_slabs_opens),
+		cmocka_unit_test(volume_grows_into_its_room),
 		cmocka_unit_test(
 			volume_fragment_longer_than_slab_cells_are_slabs),
 	};
