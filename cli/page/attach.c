@@ -70,6 +70,14 @@ out_close:
 	return err;
 }
 
+static int volume_write(void)
+{
+	int err = page_write(page_wanted.name, "volume", page_wanted.volume,
+			     strlen(page_wanted.volume));
+
+	return err ? err : number_write("take_over", page_wanted.take_over);
+}
+
 static int options_write(void)
 {
 	int err = page_write(page_wanted.name, "servers", page_wanted.servers,
@@ -78,7 +86,7 @@ static int options_write(void)
 	if (!err)
 		err = page_write(page_wanted.name, "mode", page_wanted.mode,
 				 strlen(page_wanted.mode));
-	if (!err)
+	if (!err && !*page_wanted.volume)
 		err = number_write("size", page_wanted.size_bytes);
 	if (!err)
 		err = number_write("replicas", page_wanted.replicas);
@@ -98,6 +106,8 @@ static int options_write(void)
 				 strlen(page_wanted.checksums));
 	if (!err)
 		err = number_write("backup_buffer", page_wanted.backup_buffer_bytes);
+	if (!err && *page_wanted.volume)
+		err = volume_write();
 	if (!err && *page_wanted.credential)
 		err = page_write(page_wanted.name, "credential", page_wanted.credential,
 				 strlen(page_wanted.credential));
@@ -174,13 +184,54 @@ static const char *attach_sentence(int err)
 	}
 }
 
+/* The same for what only a named volume comes to. Returns whether it was printed. */
+static bool volume_fail(int err)
+{
+	const struct cli_command *command = &page_attach_command;
+	const char *volume = page_wanted.volume;
+	char holder[PAGE_VALUE_MAX];
+
+	switch (err) {
+	case -ENOENT:
+		cli_fail(command, "there is no volume %s on these servers; rdmabox volume list "
+				  "shows those that there are", volume);
+		return true;
+	case -EBUSY:
+		if (page_read(page_wanted.name, "holder", holder, sizeof(holder)) || !*holder)
+			cli_fail(command, "another client has opened volume %s meanwhile; try again",
+				 volume);
+		else
+			cli_fail(command, "volume %s is open by %s; close it there, or add "
+					  "--take-over", volume, holder);
+		return true;
+	case -EACCES:
+		cli_fail(command, "a server refuses the secret, or volume %s belongs to another "
+				  "--credential", volume);
+		return true;
+	case -EOPNOTSUPP:
+		cli_fail(command, "volume %s has checksums, which the kernel cannot keep yet, or a "
+				  "server is reached through iWARP", volume);
+		return true;
+	case -EHOSTUNREACH:
+		cli_fail(command, "volume %s lacks servers that may have data which no other one "
+				  "has; name all of them, and see that they serve", volume);
+		return true;
+	case -EIO:
+		cli_fail(command, "the replicas of volume %s cannot be made equal after a crash, "
+				  "as a server fails; try again", volume);
+		return true;
+	default:
+		return false;
+	}
+}
+
 static int attach_device(char *device, size_t device_bytes)
 {
 	int err = page_write(page_wanted.name, "attached", "1", 1);
 
 	if (!err)
 		err = page_read(page_wanted.name, "device", device, device_bytes);
-	if (err)
+	if (err && !(*page_wanted.volume && volume_fail(err)))
 		cli_fail(&page_attach_command, "%s", attach_sentence(err));
 	return err;
 }

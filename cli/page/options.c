@@ -26,7 +26,16 @@ static const struct cli_option attach_options[] = {
 	  .details = "All of them are reached through one RDMA device." },
 	{ "size", "SIZE", "size of the device, a multiple of 4096 bytes", cli_set_size,
 	  &page_wanted.size_bytes, .min = 4096, .max = 1ull << 46,
-	  .is_required = true },
+	  .is_required = true, .or_next = true },
+	{ "volume", "NAME", "attach a volume that its servers keep; see `rdmabox volume`",
+	  cli_set_text, page_wanted.volume, .max = sizeof(page_wanted.volume),
+	  .is_required = true,
+	  .details = "It is as it was made, so size, copies and checksums are not given. What is "
+		     "on it is there after it was detached, and at any other machine. One machine "
+		     "or program has it open at a time." },
+	{ "take-over", NULL, "also if another client has the volume open, which is shut out",
+	  cli_set_flag, .field = &page_wanted.take_over,
+	  .details = "It loses what it has not written yet." },
 	{ "name", "NAME", "name of the volume", cli_set_text, page_wanted.name,
 	  .group = "Volume", .max = sizeof(page_wanted.name),
 	  .details = "The rule of udev links it as /dev/rdmabox/NAME." },
@@ -103,7 +112,7 @@ static const struct cli_option detach_options[] = {
 const struct cli_command page_detach_command = {
 	.name = "page detach",
 	.purpose = "detach a device, and give its memory back",
-	.notes = "What is on the device is lost.",
+	.notes = "What is on the device is lost, unless it is a named volume (attach --volume).",
 	CLI_OPTIONS(detach_options),
 	.run = page_detach,
 };
@@ -116,13 +125,34 @@ int page_name_check(const struct cli_command *command, const char *name)
 				 "have a slash in it, or be empty", name);
 }
 
+/* A named volume is as it was made, and what is on it is kept. */
+static int volume_check(void)
+{
+	const struct page_wanted *w = &page_wanted;
+
+	if (!*w->volume && w->take_over)
+		return cli_fail(&page_attach_command, "--take-over needs --volume NAME");
+	if (!*w->volume && !w->size_bytes)
+		return cli_fail(&page_attach_command,
+				"no size; add --size SIZE, or --volume NAME");
+	if (*w->volume && (w->size_bytes || w->replicas != 1 || strcmp(w->checksums, "on")))
+		return cli_fail(&page_attach_command,
+				"--volume goes with none of --size, --replicas and --checksums: a "
+				"named volume is as it was made");
+	if (*w->volume && (w->reserve || *w->backup || w->swap))
+		return cli_fail(&page_attach_command,
+				"--volume goes with none of --reserve, --backup and --swap: what is "
+				"on a named volume is kept");
+	return CLI_EXIT_OK;
+}
+
 int page_options_check(void)
 {
 	if (!*page_wanted.servers)
 		return cli_fail(&page_attach_command,
 				"no servers; add --servers IP:PORT[,IP:PORT...]");
-	if (!page_wanted.size_bytes)
-		return cli_fail(&page_attach_command, "no size; add --size SIZE");
+	if (volume_check())
+		return CLI_EXIT_USAGE;
 	if (page_wanted.size_bytes % 4096)
 		return cli_fail(&page_attach_command,
 				"--size is no multiple of 4096 bytes");

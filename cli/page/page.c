@@ -54,6 +54,7 @@ static const struct {
 	bool is_text;
 } shown[] = {
 	{ "device", true }, { "servers", true },
+	{ "volume", true },
 	{ "mode", true }, { "size", false },
 	{ "replicas", false }, { "queue_pairs", false },
 	{ "queue_depth", false }, { "peer_timeout_ms", false },

@@ -73,6 +73,7 @@ extern const struct cli_command page_detach_command;
 struct page_wanted {
 	char name[PAGE_NAME_MAX];
 	char servers[PAGE_VALUE_MAX];
+	char volume[64]; /* "": none that has a name */
 	char mode[16];
 	char checksums[8];
 	char secret_file[PATH_MAX];
@@ -88,6 +89,7 @@ struct page_wanted {
 	uint32_t reserve;
 	uint32_t swap;
 	uint32_t priority;
+	uint32_t take_over;
 };
 
 extern struct page_wanted page_wanted;

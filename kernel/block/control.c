@@ -14,6 +14,11 @@
  * directory whose volume is attached cannot be removed, and the module cannot be unloaded
  * while there are directories.
  *
+ * With the name of a volume that its servers keep in `volume`, that one is attached as it was
+ * made, so size and replicas must be as they are in a new directory, and checksums is not
+ * looked at. If another client has it open, `holder` says who, and `take_over` shuts that one
+ * out. While it is attached, size and replicas are what it has.
+ *
  * The numbers of an attached volume are files in the same directory. They cannot be read
  * (ENXIO) if the volume is not attached or has no backup. Attaching and detaching take as
  * long as the servers do. Meanwhile nothing else waits: the volume counts as not attached
@@ -33,6 +38,7 @@ struct volume_item {
 	struct rbx_volume_options options; /* its texts are copies */
 	struct rbx_backup_options backup; /* the same */
 	struct rbx_disk *disk; /* NULL: not attached */
+	char holder[RBX_HOLDER_BYTES]; /* who had it open when it was to be attached; or "" */
 	/* A thread is attaching or detaching it, without the lock, as that takes time. No
 	 * other thread changes anything meanwhile. */
 	bool changing;
@@ -77,8 +83,8 @@ static int text_set(struct volume_item *volume, const char **text,
 	return err;
 }
 
-/* An option that is a text and may be read back. */
-#define TEXT_OPTION(name, field)                                            \
+/* A text that may be read back. */
+#define TEXT_SHOW(name, text)                                               \
 	static ssize_t volume_##name##_show(struct config_item *item,       \
 					    char *page)                     \
 	{                                                                   \
@@ -86,10 +92,13 @@ static int text_set(struct volume_item *volume, const char **text,
 		ssize_t count;                                              \
 									    \
 		mutex_lock(&volume->lock);                                  \
-		count = sysfs_emit(page, "%s\n", volume->field ?: "");      \
+		count = sysfs_emit(page, "%s\n", text);                     \
 		mutex_unlock(&volume->lock);                                \
 		return count;                                               \
-	}                                                                   \
+	}
+
+#define TEXT_OPTION(name, field)                                            \
+	TEXT_SHOW(name, volume->field ?: "")                                \
 	static ssize_t volume_##name##_store(struct config_item *item,      \
 					     const char *page, size_t count) \
 	{                                                                   \
@@ -104,6 +113,7 @@ static int text_set(struct volume_item *volume, const char **text,
 
 TEXT_OPTION(servers, options.servers);
 TEXT_OPTION(credential, options.credential);
+TEXT_OPTION(volume, options.volume);
 TEXT_OPTION(backup, backup.device);
 
 static ssize_t volume_secret_store(struct config_item *item, const char *page,
@@ -143,15 +153,8 @@ static ssize_t volume_mode_store(struct config_item *item, const char *page,
 }
 CONFIGFS_ATTR(volume_, mode);
 
-/* An option that is a number; it can be set while the volume is not attached. */
-#define NUMBER_OPTION(name, field, type, parse)                               \
-	static ssize_t volume_##name##_show(struct config_item *item,         \
-					    char *page)                       \
-	{                                                                     \
-		return sysfs_emit(page, "%llu\n",                             \
-				  (u64)READ_ONCE(                             \
-					  volume_item(item)->field));         \
-	}                                                                     \
+/* How a number is set that is an option; only while the volume is not attached. */
+#define NUMBER_STORE(name, field, type, parse)                                \
 	static ssize_t volume_##name##_store(struct config_item *item,        \
 					     const char *page, size_t count)  \
 	{                                                                     \
@@ -170,13 +173,40 @@ CONFIGFS_ATTR(volume_, mode);
 	}                                                                     \
 	CONFIGFS_ATTR(volume_, name)
 
+#define NUMBER_OPTION(name, field, type, parse)                               \
+	static ssize_t volume_##name##_show(struct config_item *item,         \
+					    char *page)                       \
+	{                                                                     \
+		return sysfs_emit(page, "%llu\n",                             \
+				  (u64)READ_ONCE(                             \
+					  volume_item(item)->field));         \
+	}                                                                     \
+	NUMBER_STORE(name, field, type, parse)
+
+/* One that a named volume has by itself. get: what it is while it is attached. */
+#define SHAPE_OPTION(name, field, type, parse, get)                           \
+	static ssize_t volume_##name##_show(struct config_item *item,         \
+					    char *page)                       \
+	{                                                                     \
+		struct volume_item *volume = volume_item(item);               \
+		u64 value;                                                    \
+									      \
+		mutex_lock(&volume->lock);                                    \
+		value = volume->disk ? get(rbx_disk_volume(volume->disk)) :   \
+				       volume->field;                         \
+		mutex_unlock(&volume->lock);                                  \
+		return sysfs_emit(page, "%llu\n", value);                     \
+	}                                                                     \
+	NUMBER_STORE(name, field, type, parse)
+
 static int bool_parse(const char *page, unsigned int base, bool *value)
 {
 	return kstrtobool(page, value);
 }
 
-NUMBER_OPTION(size, options.size_bytes, u64, kstrtou64);
-NUMBER_OPTION(replicas, options.replicas, u32, kstrtou32);
+SHAPE_OPTION(size, options.size_bytes, u64, kstrtou64, rbx_volume_size_bytes);
+SHAPE_OPTION(replicas, options.replicas, u32, kstrtou32, rbx_volume_replicas);
+NUMBER_OPTION(take_over, options.take_over, bool, bool_parse);
 NUMBER_OPTION(queue_pairs, options.queue_pairs, u32, kstrtou32);
 NUMBER_OPTION(queue_depth, options.ios_max, u32, kstrtou32);
 NUMBER_OPTION(peer_timeout_ms, options.peer_timeout_ms, u32, kstrtou32);
@@ -220,6 +250,8 @@ static void change_end(struct volume_item *volume)
 
 static int attach(struct volume_item *volume)
 {
+	struct rbx_volume_options options = volume->options;
+	char holder[RBX_HOLDER_BYTES] = "";
 	struct rbx_disk *disk;
 	/* From now on its directory stays as long as it is attached. Later this could not
 	 * be undone, as the device may be in use. */
@@ -227,8 +259,12 @@ static int attach(struct volume_item *volume)
 
 	if (err)
 		return err;
-	err = rbx_disk_attach(&volume->options, &volume->backup,
+	options.holder = holder;
+	err = rbx_disk_attach(&options, &volume->backup,
 			      config_item_name(&volume->item), &disk);
+	mutex_lock(&volume->lock);
+	strscpy(volume->holder, holder, sizeof(volume->holder));
+	mutex_unlock(&volume->lock);
 	if (err)
 		configfs_undepend_item(&volume->item);
 	else
@@ -286,6 +322,9 @@ static ssize_t volume_device_show(struct config_item *item, char *page)
 	return count;
 }
 CONFIGFS_ATTR_RO(volume_, device);
+
+TEXT_SHOW(holder, volume->holder)
+CONFIGFS_ATTR_RO(volume_, holder);
 
 /* ---- Numbers ------------------------------------------------------------------*/
 
@@ -358,6 +397,8 @@ static struct configfs_attribute *volume_attributes[] = {
 	&volume_attr_servers,
 	&volume_attr_secret,
 	&volume_attr_credential,
+	&volume_attr_volume,
+	&volume_attr_take_over,
 	&volume_attr_mode,
 	&volume_attr_size,
 	&volume_attr_replicas,
@@ -371,6 +412,7 @@ static struct configfs_attribute *volume_attributes[] = {
 	&volume_attr_backup_buffer,
 	&volume_attr_attached,
 	&volume_attr_device,
+	&volume_attr_holder,
 	NUMBERS(NUMBER_ATTRIBUTE)
 	BACKUP_NUMBERS(NUMBER_ATTRIBUTE)
 	NULL,
@@ -382,6 +424,7 @@ static void volume_release(struct config_item *item)
 
 	kfree(volume->options.servers);
 	kfree(volume->options.credential);
+	kfree(volume->options.volume);
 	kfree(volume->backup.device);
 	kfree_sensitive(volume->options.secret);
 	kfree(volume);

@@ -263,9 +263,9 @@ static int disk_show(struct rbx_disk *disk, u32 queue_depth,
 		.request_bytes = RBX_DISK_BYTES_MAX,
 		.segments = RBX_DISK_SEGMENTS,
 		.dma_alignment = SECTOR_SIZE - 1,
-		.stable_writes = options->replicas > 1 || disk->backup ||
-				 disk->bounces,
-		.discard_bytes = options->on_demand ?
+		.stable_writes = rbx_volume_replicas(disk->volume) > 1 ||
+				 disk->backup || disk->bounces,
+		.discard_bytes = options->on_demand && !options->volume ?
 					 rbx_volume_slab_bytes(disk->volume) :
 					 0,
 	};
@@ -320,6 +320,11 @@ int rbx_disk_attach(const struct rbx_volume_options *wanted,
 		pr_err("rdmabox: queue_depth is out of bounds\n");
 		return -EINVAL;
 	}
+	if (options.volume && backup_options->device) {
+		pr_err("rdmabox: a named volume has no backup: the disk has nothing of what was written before\n");
+		return -EINVAL;
+	}
+	options.checksums &= !options.volume; /* its record says whether it has any */
 	disk = kzalloc(sizeof(*disk), GFP_KERNEL);
 	if (!disk)
 		return -ENOMEM;

@@ -26,7 +26,8 @@ struct rbx_disk;
 
 /* Opens the volume and, if the options name one, its backup, and adds the device. ios_max
  * is the queue depth, from 1 to RBX_DISK_QUEUE_DEPTH_MAX: so many reads, and as many
- * writes. The device sets io_segments_max. With a backup, on_demand is ignored. name: the
+ * writes. The device sets io_segments_max. With a backup, on_demand is ignored, and for a
+ * named volume checksums. A named volume has no backup. name: the
  * name for udev, borrowed until detach. Errors as rbx_volume_open() and
  * rbx_backup_open(). */
 int rbx_disk_attach(const struct rbx_volume_options *wanted,

@@ -86,6 +86,9 @@ expect_refusal 'add --servers' page attach --size 1G
 expect_refusal 'add --size' page attach --servers 10.0.0.1:7471
 expect_refusal 'no multiple of 4096' page attach --servers 10.0.0.1:7471 --size 5000
 expect_refusal 'exclude each other' page attach --servers 10.0.0.1:7471 --size 1G --insecure --secret-file x
+expect_refusal 'as it was made' page attach --servers 10.0.0.1:7471 --size 1G --volume x
+expect_refusal 'is kept' page attach --servers 10.0.0.1:7471 --volume x --swap
+expect_refusal 'needs --volume' page attach --servers 10.0.0.1:7471 --size 1G --take-over
 expect_refusal 'no name for a volume' page attach --servers 10.0.0.1:7471 --size 1G --name ../x
 for name in ../x . .. x/y /x; do
 	for command in status detach; do
