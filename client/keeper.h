@@ -92,12 +92,19 @@ struct rbx_growth {
 	bool is_proposed;
 };
 
+/* A server that is dead, if its place in the table was given away. */
+struct rbx_former {
+	uint64_t incarnation; /* 0: none */
+	char address[sizeof(((struct rbx_address *)NULL)->name)];
+};
+
 struct rbx_keeper {
 	struct rbx_volume_control *control;
 	struct rbx_named *named;
 	struct rbx_server_set members; /* places that have a server of the volume; not OUT */
 	struct rbx_newcomer newcomer;
 	struct rbx_growth growth;
+	struct rbx_former formers[RBX_MEMBERS_MAX]; /* of the thread that adds servers */
 	bool is_proposing;
 	bool is_over; /* atomic: no record will be accepted any more */
 	struct rbx_server_set going; /* servers that the record which is proposed puts OUT */

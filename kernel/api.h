@@ -96,6 +96,16 @@ void rbx_volume_options_defaults(struct rbx_volume_options *options);
 int rbx_volume_open(const struct rbx_volume_options *options,
 		    struct rbx_volume **volume);
 
+/*
+ * Connects to one more server, "10.0.0.1:7471", which lends memory from then on. One that was
+ * lost and serves again is added in the same way. A named volume with replicas has it as a
+ * member when this returns. Blocks. 0; -EINVAL: it is no address, one of the servers already,
+ * or lends slabs of another size; -EOPNOTSUPP: a named volume with one replica; -EAGAIN: try
+ * again, it is just being given up; -EEXIST: it has not been given up yet; -ENOSPC: the volume
+ * has as many servers as can be, or this one has no room; and as rbx_volume_open().
+ */
+int rbx_volume_add_server(struct rbx_volume *volume, const char *server);
+
 /* Gives all memory back, but that of a named volume. No I/O may be outstanding or be
  * submitted any more. Blocks. */
 void rbx_volume_close(struct rbx_volume *volume);

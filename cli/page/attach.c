@@ -184,45 +184,42 @@ static const char *attach_sentence(int err)
 	}
 }
 
-/* The same for what only a named volume comes to. Returns whether it was printed. */
-static bool volume_fail(int err)
+/* The same for what means something else for a named volume; or NULL. */
+static const char *volume_sentence(int err)
 {
-	const struct cli_command *command = &page_attach_command;
-	const char *volume = page_wanted.volume;
-	char holder[PAGE_VALUE_MAX];
-
 	switch (err) {
 	case -ENOENT:
-		cli_fail(command, "there is no volume %s on these servers; rdmabox volume list "
-				  "shows those that there are", volume);
-		return true;
+		return "these servers have no volume of that name; rdmabox volume list shows those that "
+		       "there are";
 	case -EBUSY:
-		if (page_read(page_wanted.name, "holder", holder, sizeof(holder)) || !*holder)
-			cli_fail(command, "another client has opened volume %s meanwhile; try again",
-				 volume);
-		else
-			cli_fail(command, "volume %s is open by %s; close it there, or add "
-					  "--take-over", volume, holder);
-		return true;
+		return "another client has opened the volume meanwhile; try again";
 	case -EACCES:
-		cli_fail(command, "a server refuses the secret, or volume %s belongs to another "
-				  "--credential", volume);
-		return true;
+		return "a server refuses the secret, or the volume belongs to another --credential";
 	case -EOPNOTSUPP:
-		cli_fail(command, "volume %s has checksums, which the kernel cannot keep yet, or a "
-				  "server is reached through iWARP", volume);
-		return true;
+		return "the volume has checksums, which the kernel cannot keep yet, or a server is "
+		       "reached through an iWARP device";
 	case -EHOSTUNREACH:
-		cli_fail(command, "volume %s lacks servers that may have data which no other one "
-				  "has; name all of them, and see that they serve", volume);
-		return true;
+		return "servers are missing that may have data which no other one has; name all "
+		       "servers of the volume, and see that they serve with --fabric verbs";
 	case -EIO:
-		cli_fail(command, "the replicas of volume %s cannot be made equal after a crash, "
-				  "as a server fails; try again", volume);
-		return true;
+		return "the replicas cannot be made equal after a crash, as a server fails; try again";
 	default:
-		return false;
+		return NULL;
 	}
+}
+
+static void attach_fail(int err)
+{
+	const char *volume = page_wanted.volume;
+	const char *sentence = *volume ? volume_sentence(err) : NULL;
+	char holder[PAGE_VALUE_MAX];
+
+	if (err == -EBUSY && *volume &&
+	    !page_read(page_wanted.name, "holder", holder, sizeof(holder)) && *holder)
+		cli_fail(&page_attach_command, "volume %s is open by %s; close it there, or add --take-over",
+			 volume, holder);
+	else
+		cli_fail(&page_attach_command, "%s", sentence ? sentence : attach_sentence(err));
 }
 
 static int attach_device(char *device, size_t device_bytes)
@@ -231,8 +228,8 @@ static int attach_device(char *device, size_t device_bytes)
 
 	if (!err)
 		err = page_read(page_wanted.name, "device", device, device_bytes);
-	if (err && !(*page_wanted.volume && volume_fail(err)))
-		cli_fail(&page_attach_command, "%s", attach_sentence(err));
+	if (err)
+		attach_fail(err);
 	return err;
 }
 

@@ -224,6 +224,7 @@ static int page_list(int argc, char **argv)
 static const struct cli_command *const commands[] = {
 	&page_attach_command,
 	&page_detach_command,
+	&page_add_server_command,
 	&list_command,
 	&status_command,
 	NULL,
@@ -242,8 +243,8 @@ const struct cli_command page_command = {
 static int cli_page(int argc, char **argv)
 {
 	if (argc < 2)
-		return cli_fail(&page_command, "no command; give attach, detach, list or "
-					       "status, see rdmabox page --help");
+		return cli_fail(&page_command, "no command; give attach, detach, add-server, "
+					       "list or status, see rdmabox page --help");
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
 		cli_help_print(&page_command);
 		return CLI_EXIT_OK;

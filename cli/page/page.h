@@ -6,6 +6,7 @@
  *	page.c    the commands list and status, and the choice of a command
  *	options.c the options of attach and detach
  *	attach.c  makes a device from options, and removes it
+ *	servers.c gives a volume one more server
  *	swap.c    swap on a device
  *	volume.c  the files of a directory
  *	users.c   finds what keeps a device in use
@@ -54,6 +55,9 @@ int page_each(int (*call)(const char *name, void *user), void *user);
  * nothing was found. */
 void page_users(const char *device, char *text, size_t text_bytes);
 bool page_is_swap(const char *device);
+
+/* servers.c */
+extern const struct cli_command page_add_server_command;
 
 /* swap.c: each returns 0, or -errno after printing why. */
 

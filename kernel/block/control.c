@@ -19,6 +19,9 @@
  * looked at. If another client has it open, `holder` says who, and `take_over` shuts that one
  * out. While it is attached, size and replicas are what it has.
  *
+ * What is written to `add_server` while it is attached, 10.0.0.3:7471, is one more server, and is
+ * added to `servers`.
+ *
  * The numbers of an attached volume are files in the same directory. They cannot be read
  * (ENXIO) if the volume is not attached or has no backup. Attaching and detaching take as
  * long as the servers do. Meanwhile nothing else waits: the volume counts as not attached
@@ -29,31 +32,12 @@
 #include <linux/slab.h>
 
 #include "core/modes.h"
-#include "kernel/block/disk.h"
 #include "kernel/block/ending.h"
-
-struct volume_item {
-	struct config_item item;
-	struct mutex lock; /* guards all below; held for a short time */
-	struct rbx_volume_options options; /* its texts are copies */
-	struct rbx_backup_options backup; /* the same */
-	struct rbx_disk *disk; /* NULL: not attached */
-	char holder[RBX_HOLDER_BYTES]; /* who had it open when it was to be attached; or "" */
-	/* A thread is attaching or detaching it, without the lock, as that takes time. No
-	 * other thread changes anything meanwhile. */
-	bool changing;
-};
+#include "kernel/block/item.h"
 
 static struct volume_item *volume_item(struct config_item *item)
 {
 	return container_of(item, struct volume_item, item);
-}
-
-/* Whether its options cannot be changed. */
-static bool is_used_locked(const struct volume_item *volume)
-{
-	lockdep_assert_held(&volume->lock);
-	return volume->disk || volume->changing;
 }
 
 /* ---- Options --------------------------------------------------------------------*/
@@ -73,7 +57,7 @@ static int text_set(struct volume_item *volume, const char **text,
 			return -ENOMEM;
 	}
 	mutex_lock(&volume->lock);
-	if (!is_used_locked(volume)) {
+	if (!rbx_item_is_used_locked(volume)) {
 		swap(*text, *(const char **)&copy);
 		*text_bytes = count;
 		err = 0;
@@ -145,7 +129,7 @@ static ssize_t volume_mode_store(struct config_item *item, const char *page,
 	if (i < 0)
 		return i;
 	mutex_lock(&volume->lock);
-	err = is_used_locked(volume) ? -EBUSY : 0;
+	err = rbx_item_is_used_locked(volume) ? -EBUSY : 0;
 	if (!err)
 		WRITE_ONCE(volume->options.mode, modes[i]);
 	mutex_unlock(&volume->lock);
@@ -165,7 +149,7 @@ CONFIGFS_ATTR(volume_, mode);
 		if (err)                                                      \
 			return err;                                           \
 		mutex_lock(&volume->lock);                                    \
-		err = is_used_locked(volume) ? -EBUSY : 0;                    \
+		err = rbx_item_is_used_locked(volume) ? -EBUSY : 0;                    \
 		if (!err)                                                     \
 			WRITE_ONCE(volume->field, value);                     \
 		mutex_unlock(&volume->lock);                                  \
@@ -219,71 +203,6 @@ NUMBER_OPTION(backup_buffer, backup.buffer_bytes, u64, kstrtou64);
 
 static struct configfs_subsystem subsystem;
 
-/* 0: only the caller may change it now. -EBUSY: another thread is changing it. */
-static int change_begin(struct volume_item *volume, struct rbx_disk **disk)
-{
-	int err = -EBUSY;
-
-	mutex_lock(&volume->lock);
-	if (!volume->changing) {
-		volume->changing = true;
-		*disk = volume->disk;
-		err = 0;
-	}
-	mutex_unlock(&volume->lock);
-	return err;
-}
-
-static void disk_set(struct volume_item *volume, struct rbx_disk *disk)
-{
-	mutex_lock(&volume->lock);
-	volume->disk = disk;
-	mutex_unlock(&volume->lock);
-}
-
-static void change_end(struct volume_item *volume)
-{
-	mutex_lock(&volume->lock);
-	volume->changing = false;
-	mutex_unlock(&volume->lock);
-}
-
-static int attach(struct volume_item *volume)
-{
-	struct rbx_volume_options options = volume->options;
-	char holder[RBX_HOLDER_BYTES] = "";
-	struct rbx_disk *disk;
-	/* From now on its directory stays as long as it is attached. Later this could not
-	 * be undone, as the device may be in use. */
-	int err = configfs_depend_item_unlocked(&subsystem, &volume->item);
-
-	if (err)
-		return err;
-	options.holder = holder;
-	err = rbx_disk_attach(&options, &volume->backup,
-			      config_item_name(&volume->item), &disk);
-	mutex_lock(&volume->lock);
-	strscpy(volume->holder, holder, sizeof(volume->holder));
-	mutex_unlock(&volume->lock);
-	if (err)
-		configfs_undepend_item(&volume->item);
-	else
-		disk_set(volume, disk);
-	return err;
-}
-
-static int detach(struct volume_item *volume, struct rbx_disk *disk)
-{
-	int err = rbx_disk_leave(disk);
-
-	if (err)
-		return err;
-	disk_set(volume, NULL); /* no thread reads its numbers after this */
-	rbx_disk_detach(disk);
-	configfs_undepend_item(&volume->item);
-	return 0;
-}
-
 static ssize_t volume_attached_show(struct config_item *item, char *page)
 {
 	return sysfs_emit(page, "%d\n", !!READ_ONCE(volume_item(item)->disk));
@@ -292,23 +211,25 @@ static ssize_t volume_attached_show(struct config_item *item, char *page)
 static ssize_t volume_attached_store(struct config_item *item, const char *page,
 				     size_t count)
 {
-	struct volume_item *volume = volume_item(item);
-	struct rbx_disk *disk;
 	bool wanted;
 	int err = kstrtobool(page, &wanted);
 
 	if (!err)
-		err = change_begin(volume, &disk);
-	if (err)
-		return err;
-	if (wanted)
-		err = disk ? -EBUSY : attach(volume);
-	else if (disk)
-		err = detach(volume, disk);
-	change_end(volume);
+		err = rbx_item_attach(volume_item(item), &subsystem, wanted);
 	return err ? err : (ssize_t)count;
 }
 CONFIGFS_ATTR(volume_, attached);
+
+static ssize_t volume_add_server_store(struct config_item *item, const char *page,
+				       size_t count)
+{
+	char *server = kstrndup(page, count, GFP_KERNEL);
+	int err = server ? rbx_item_add_server(volume_item(item), strim(server)) : -ENOMEM;
+
+	kfree(server);
+	return err ? err : (ssize_t)count;
+}
+CONFIGFS_ATTR_WO(volume_, add_server);
 
 static ssize_t volume_device_show(struct config_item *item, char *page)
 {
@@ -412,6 +333,7 @@ static struct configfs_attribute *volume_attributes[] = {
 	&volume_attr_backup_buffer,
 	&volume_attr_attached,
 	&volume_attr_device,
+	&volume_attr_add_server,
 	&volume_attr_holder,
 	NUMBERS(NUMBER_ATTRIBUTE)
 	BACKUP_NUMBERS(NUMBER_ATTRIBUTE)

@@ -307,6 +307,18 @@ out_free_tags:
 	return err;
 }
 
+static bool options_are_good(const struct rbx_volume_options *options,
+			     const struct rbx_backup_options *backup)
+{
+	if (options->ios_max < 1 || options->ios_max > RBX_DISK_QUEUE_DEPTH_MAX)
+		pr_err("rdmabox: queue_depth is out of bounds\n");
+	else if (options->volume && backup->device)
+		pr_err("rdmabox: a named volume has no backup: the disk has nothing of what was written before\n");
+	else
+		return true;
+	return false;
+}
+
 int rbx_disk_attach(const struct rbx_volume_options *wanted,
 		    const struct rbx_backup_options *backup_options,
 		    const char *name,
@@ -316,14 +328,8 @@ int rbx_disk_attach(const struct rbx_volume_options *wanted,
 	struct rbx_disk *disk;
 	int err;
 
-	if (options.ios_max < 1 || options.ios_max > RBX_DISK_QUEUE_DEPTH_MAX) {
-		pr_err("rdmabox: queue_depth is out of bounds\n");
+	if (!options_are_good(&options, backup_options))
 		return -EINVAL;
-	}
-	if (options.volume && backup_options->device) {
-		pr_err("rdmabox: a named volume has no backup: the disk has nothing of what was written before\n");
-		return -EINVAL;
-	}
 	options.checksums &= !options.volume; /* its record says whether it has any */
 	disk = kzalloc(sizeof(*disk), GFP_KERNEL);
 	if (!disk)

@@ -8,6 +8,7 @@
  *	bounce.h   bounce buffers for requests that are not whole blocks in memory
  *	backup.h   a disk behind the volume, if the user wants one
  *	control.c  devices are made and removed in configfs; the module
+ *	item.h     a directory there; change.c attaches and detaches its volume
  */
 #ifndef RBX_KERNEL_DISK_H
 #define RBX_KERNEL_DISK_H

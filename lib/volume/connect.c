@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "lib/poller/set.h"
+#include "client/joining.h"
 #include "lib/volume/volume.h"
 
 RBX_STATIC_ASSERT(RBX_POOL_MEMBERS_MAX == RBX_SERVERS_MAX, "a place for each member");
@@ -33,99 +33,23 @@ int rbx_volume_connect(struct rbx_volume_control *control, uint32_t index,
 	return err;
 }
 
-/* ---- Each server only once ---------------------------------------------------------*/
-
-bool rbx_volume_has_server(const struct rbx_volume *volume, const char *address)
-{
-	const struct rbx_volume_control *control = &volume->control;
-	uint32_t i;
-
-	for (i = 0; i < control->server_count; i++)
-		if (control->servers[i].peer &&
-		    !rbx_upkeep_server_is_down(&control->upkeep, i) &&
-		    !strcmp(rbx_peer_name(control->servers[i].peer), address))
-			return true;
-	return false;
-}
-
-/* The volume may have the same server under another address. */
-static int is_another_check(struct rbx_volume_control *control, uint32_t index)
-{
-	struct rbx_peer *peer = control->servers[index].peer;
-	uint32_t other;
-
-	if (!rbx_upkeep_server_connected(&control->upkeep, index,
-					 rbx_peer_incarnation(peer), &other))
-		return 0;
-	return rbx_error(-EINVAL, "server %s is named twice: %s is the same one",
-			 rbx_peer_name(peer),
-			 rbx_peer_name(control->servers[other].peer));
-}
-
 /* ---- One more server ---------------------------------------------------------------*/
 
-int rbx_volume_server_add(struct rbx_volume *volume, uint32_t index,
-			  const char *address, const char *labels)
+int rbx_volume_server_add(struct rbx_volume *volume, const char *address, const char *labels,
+			  bool returns)
 {
-	struct rbx_volume_control *control = &volume->control;
 	struct rbx_server_name name = { .address = address };
-	int err;
+	const struct rbx_joining joining = {
+		.address = address,
+		.name = &name,
+		.labels = labels,
+		.returns = returns,
+	};
 
-	/* Two replicas on one server would be lost together. */
-	if (rbx_volume_has_server(volume, address))
-		return rbx_error(-EINVAL, "server %s is named twice", address);
-	/* The server that was at this index is dead and nothing refers to it. Its last
-	 * completion may still be in a poller's hands. */
-	rbx_pollers_visit_all(volume->ctx);
-	rbx_volume_server_close(control, index);
-	control->servers[index].name = &name;
-	control->servers[index].labels = labels;
-	err = rbx_volume_server_open(control, index);
-	if (!err)
-		err = is_another_check(control, index);
-	if (err)
-		rbx_volume_server_drop(volume, index);
-	else
-		control->server_count =
-			RBX_MAX(control->server_count, index + 1);
-	return err;
-}
-
-void rbx_volume_server_drop(struct rbx_volume *volume, uint32_t index)
-{
-	rbx_volume_server_close(&volume->control, index);
-	rbx_upkeep_server_failed(&volume->control.upkeep, index);
+	return rbx_joining_add(&volume->control, &joining);
 }
 
 /* ---- All servers at the beginning --------------------------------------------------*/
-
-struct rbx_peer *rbx_volume_server_first(const struct rbx_volume *volume)
-{
-	const struct rbx_volume_server *server = volume->control.servers;
-
-	while (!server->peer)
-		server++; /* one is there, or the volume would not have been opened */
-	return server->peer;
-}
-
-int rbx_volume_slab_bytes_check(const struct rbx_volume *volume, uint32_t index)
-{
-	struct rbx_peer *first = rbx_volume_server_first(volume);
-	struct rbx_peer *peer = volume->control.servers[index].peer;
-
-	if (!rbx_slab_bytes_are_good(rbx_peer_slab_bytes(peer)))
-		return rbx_error(-EINVAL, "server %s lends slabs of %llu bytes: start it with a --slab that is a power of two from %u to %u",
-				 rbx_peer_name(peer),
-				 (unsigned long long)rbx_peer_slab_bytes(peer),
-				 RBX_SLAB_BYTES_MIN, RBX_SLAB_BYTES_MAX);
-	if (rbx_peer_slab_bytes(peer) == rbx_peer_slab_bytes(first))
-		return 0;
-	return rbx_error(-EINVAL, "server %s lends slabs of %llu bytes, %s of %llu; start both with the same --slab",
-			 rbx_peer_name(peer),
-			 (unsigned long long)rbx_peer_slab_bytes(peer),
-			 rbx_peer_name(first),
-			 (unsigned long long)rbx_peer_slab_bytes(first));
-}
 
 /* The error of the first server that could not be connected, or 0. */
 static int open_error(const struct rbx_volume_control *control)
@@ -148,7 +72,7 @@ static int all_check(struct rbx_volume *volume)
 	uint32_t i;
 
 	for (i = 0; i < control->server_count && !err; i++)
-		err = is_another_check(control, i);
+		err = rbx_volume_twice_check(control, i);
 	return err;
 }
 
@@ -160,8 +84,8 @@ static int member_check(struct rbx_volume *volume, uint32_t index)
 
 	if (server->open_err)
 		return rbx_error(server->open_err, "%s", server->name->error);
-	err = is_another_check(&volume->control, index);
-	return err ? err : rbx_volume_slab_bytes_check(volume, index);
+	err = rbx_volume_twice_check(&volume->control, index);
+	return err ? err : rbx_volume_slab_bytes_check(&volume->control, index);
 }
 
 /* Of a pool: those that cannot be used are left out, if there are enough others. */

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/joining.h"
 #include "lib/clock.h"
 #include "lib/volume/named.h"
 
@@ -136,7 +137,7 @@ static bool is_used(struct rbx_volume *volume, const char *address)
 	bool is;
 
 	pthread_mutex_lock(&volume->add_lock);
-	is = rbx_volume_has_server(volume, address);
+	is = rbx_joining_is_used(&volume->control, address);
 	pthread_mutex_unlock(&volume->add_lock);
 	return is;
 }

@@ -20,10 +20,6 @@ int rbx_volume_named_begin(struct rbx_volume *volume, const char *servers, char 
 int rbx_volume_named_watch(struct rbx_volume *volume, const char *servers);
 /* Whether a server is OUT. */
 bool rbx_volume_named_may_return(const struct rbx_volume *volume);
-/* As rbx_volume_server_add(), and it becomes a server of the volume. returns: only if it is OUT.
- * add_lock is held. Blocks. */
-int rbx_volume_named_join(struct rbx_volume *volume, uint32_t index, const char *address,
-			  const char *labels, bool returns);
 /* Before the thread of joins.c is stopped: it does not wait for that any more. */
 void rbx_volume_named_join_no_more(struct rbx_volume *volume);
 

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client/joining.h"
 #include "core/server_labels.h"
 #include "lib/poller/plug.h"
 #include "lib/poller/set.h"
@@ -68,7 +69,7 @@ static int servers_check(struct rbx_volume *volume)
 				 volume->options.replicas, count);
 	for (i = 0; i < count && !err; i++)
 		if (volume->control.servers[i].peer)
-			err = rbx_volume_slab_bytes_check(volume, i);
+			err = rbx_volume_slab_bytes_check(&volume->control, i);
 	return err;
 }
 
@@ -138,7 +139,7 @@ static int shape_make(struct rbx_volume *volume, uint64_t size,
 		      struct rbx_volume_shape *shape)
 {
 	const struct rbx_named *named = volume->control.named;
-	uint64_t slab_bytes = rbx_peer_slab_bytes(rbx_volume_server_first(volume));
+	uint64_t slab_bytes = rbx_peer_slab_bytes(rbx_volume_server_first(&volume->control));
 
 	if (named)
 		size = named->record.size_bytes;
@@ -221,6 +222,11 @@ int rbx_volume_turn_wait(struct rbx_volume_control *control)
 	return 0;
 }
 
+void rbx_volume_pollers_visit(struct rbx_volume_control *control)
+{
+	rbx_pollers_visit_all(rbx_volume_of_control(control)->ctx);
+}
+
 /* Nothing of the program's is under way. */
 static void upkeep_stop(struct rbx_volume *volume)
 {
@@ -230,7 +236,7 @@ static void upkeep_stop(struct rbx_volume *volume)
 	while (rbx_rebuild_is_under_way(&volume->control.flow))
 		(void)rbx_volume_turn_wait(&volume->control);
 	/* The last completion may still be in a poller's hands. */
-	rbx_pollers_visit_all(volume->ctx);
+	rbx_volume_pollers_visit(&volume->control);
 	rbx_upkeep_end(&volume->control.upkeep);
 }
 
@@ -331,40 +337,15 @@ uint64_t rbx_volume_size(const struct rbx_volume *volume)
 	return rbx_volume_map_bytes(volume->control.flow.map);
 }
 
-/* To a volume without a name it is added at once. */
-static int server_join(struct rbx_volume *volume, uint32_t index, const char *server,
-		       const char *labels)
-{
-	int err = rbx_volume_server_add(volume, index, server, labels);
-
-	if (err)
-		return err;
-	err = rbx_volume_slab_bytes_check(volume, index);
-	if (err)
-		rbx_volume_server_drop(volume, index);
-	else
-		rbx_upkeep_server_added(&volume->control.upkeep, index);
-	return err;
-}
-
 static int server_add(struct rbx_volume *volume, const char *server, const char *labels,
 		      bool returns)
 {
-	uint32_t index;
-	int err;
+	int err = rbx_guard_wait(volume->ctx, "rbx_volume_add_server");
 
-	err = rbx_guard_wait(volume->ctx, "rbx_volume_add_server");
 	if (err)
 		return err;
 	pthread_mutex_lock(&volume->add_lock);
-	err = rbx_upkeep_server_place(&volume->control.upkeep, &index);
-	if (err)
-		rbx_error(err, "a volume has at most %u servers, including lost ones that are not replaced yet",
-			  RBX_SERVERS_MAX);
-	else if (volume->control.named)
-		err = rbx_volume_named_join(volume, index, server, labels, returns);
-	else
-		err = server_join(volume, index, server, labels);
+	err = rbx_volume_server_add(volume, server, labels, returns);
 	pthread_mutex_unlock(&volume->add_lock);
 	return err;
 }

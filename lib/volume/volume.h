@@ -49,20 +49,14 @@ struct rbx_volume_joins {
 	uint32_t tries_count;
 };
 
-/* A server of a named volume that is dead, if its place in the table was given away. */
-struct rbx_former {
-	uint64_t incarnation; /* 0: none */
-	char address[RBX_POOL_ADDRESS_BYTES];
-};
-
 struct rbx_volume {
 	struct rbx_context *ctx;
 	struct rbx_volume_options options;
 	struct rbx_volume_control control;
 	struct rbx_bounces bounces;
-	/* Held while a server is added; guards server_count of the control, and formers. */
+	/* Held while a server is added; guards server_count of the control, and formers of its
+	 * keeper. */
 	pthread_mutex_t add_lock;
-	struct rbx_former formers[RBX_MEMBERS_MAX];
 
 	pthread_mutex_t fence_lock; /* guards both below */
 	struct rbx_piece_list fenced; /* pieces that wait behind a fence, in order */
@@ -90,21 +84,14 @@ static inline struct rbx_volume *rbx_volume_of_flow(struct rbx_flow *flow)
 
 /* connect.c. All of it blocks. */
 
-/* Connects to one more server and puts it at this index of the table. labels: what the pool says
- * of it; "": nothing. */
-int rbx_volume_server_add(struct rbx_volume *volume, uint32_t index,
-			  const char *address, const char *labels);
-/* Drops a server that is of no use; its index is free again. */
-void rbx_volume_server_drop(struct rbx_volume *volume, uint32_t index);
+/* Connects to one more server, which joins the volume (client/joining.h). labels: what the pool
+ * says of it; "": nothing. returns: only if it was one of a named volume, and is OUT. add_lock is
+ * held. */
+int rbx_volume_server_add(struct rbx_volume *volume, const char *address, const char *labels,
+			  bool returns);
 /* Connects to each server of "host:port,host:port", or to those of a pool that can be. told: a
  * pool that says more of them than their addresses; it may be the same. */
 int rbx_volume_servers_open(struct rbx_volume *volume, const char *servers, const char *told);
-/* The first server that is connected. */
-struct rbx_peer *rbx_volume_server_first(const struct rbx_volume *volume);
-/* Whether a server of this address is in use. add_lock is held. */
-bool rbx_volume_has_server(const struct rbx_volume *volume, const char *address);
-/* 0, or -EINVAL if it lends slabs of another length than the first one. */
-int rbx_volume_slab_bytes_check(const struct rbx_volume *volume, uint32_t index);
 
 /* volume.c: as rbx_volume_add_server(), for a member of the pool of joins.c. */
 int rbx_volume_add_member(struct rbx_volume *volume, const struct rbx_pool_member *member);

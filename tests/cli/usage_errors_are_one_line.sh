@@ -89,6 +89,8 @@ expect_refusal 'exclude each other' page attach --servers 10.0.0.1:7471 --size 1
 expect_refusal 'as it was made' page attach --servers 10.0.0.1:7471 --size 1G --volume x
 expect_refusal 'is kept' page attach --servers 10.0.0.1:7471 --volume x --swap
 expect_refusal 'needs --volume' page attach --servers 10.0.0.1:7471 --size 1G --take-over
+expect_refusal 'add --server' page add-server
+expect_refusal 'no name for a volume' page add-server 10.0.0.1:7471 --name ../x
 expect_refusal 'no name for a volume' page attach --servers 10.0.0.1:7471 --size 1G --name ../x
 for name in ../x . .. x/y /x; do
 	for command in status detach; do
@@ -140,7 +142,7 @@ expect_success --help
 for command in serve bench doctor page pool sim stat top tune volume help; do
 	grep -qE "^ +$command " "$scratch/out" || fault "--help leaves out $command"
 done
-for command in serve bench doctor sim stat tune "page attach" "page detach" "page list" "page status" "pool status" \
+for command in serve bench doctor sim stat tune "page attach" "page detach" "page add-server" "page list" "page status" "pool status" \
 	"volume create" "volume list" "volume show" "volume import" "volume export" "volume grow" "volume rename" "volume add-server" "volume remove-server" \
 	"volume remove"; do
 	# shellcheck disable=SC2086 # words
@@ -192,5 +194,5 @@ assert serve["slab"]["range"] == "64K to 1G"
 assert serve["listen"]["required"] and "default" not in serve["listen"]
 assert serve["fabric"]["choices"] == ["auto", "verbs", "soft", "soft:tcp"]
 attach = commands["page"]["commands"][0]
-assert attach["name"] == "page attach" and len(attach["options"]) == 17
+assert attach["name"] == "page attach" and len(attach["options"]) == 19
 END

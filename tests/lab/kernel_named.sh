@@ -48,7 +48,7 @@ cannot_read()
 }
 
 expect_success volume create db --size 8M --replicas 2 --fabric verbs "${reach[@]}"
-expect_refusal 'there is no volume other' page attach --volume other "${reach[@]}"
+expect_refusal 'have no volume of that name' page attach --volume other "${reach[@]}"
 expect_refusal 'as it was made' page attach --volume db --size 8M "${reach[@]}"
 [ -z "$(ls $volumes)" ] || fault "a failure leaves a volume"
 
@@ -57,6 +57,7 @@ attach_named page
 [ "$(number size) $(number replicas)" = "$((8 << 20)) 2" ] || fault "it is not as it was made"
 make_file_system
 files_are_kept
+! blkdiscard "$device" 2>/dev/null || fault "what is kept was discarded"
 hash=$(of_device)
 expect_success page detach
 program_reads "$hash"
@@ -106,12 +107,34 @@ eventually logged 'is gone, and with it' || fault "the server is not missed"
 eventually is_whole || fault "the replicas are not made anew"
 stop_load dies
 is_kept || fault "it is lost with one server of three"
+pass "a server dies while it is attached, and nothing is lost"
+
+# ---- another one comes -----------------------------------------------------------------------
+expect_refusal 'one of the servers already' page add-server "${servers##*,}"
+expect_refusal 'does not answer' page add-server "$device_address:9"
+start_verbs_server --memory 12M --lease $lease_ms --insecure
+expect_success page add-server "$address"
+[ "$(number servers)" = "$servers,$address" ] || fault "the next attach does not need it"
+servers+=,$address
+reach=(--servers "$servers" --insecure)
+dmesg -C
+kill -KILL "${server_pids[1]}"
+eventually logged 'is gone, and with it' || fault "the second server is not missed"
+eventually is_whole || fault "the replicas are not made anew at the new server"
+is_kept || fault "it is lost with two servers of four"
 hash=$(of_device)
 expect_success page detach
 program_reads "$hash"
 attach_named page
 [ "$(of_device)" = "$hash" ] || fault "the next device has something else"
 expect_success page detach
-pass "a server dies while it is attached, and nothing is lost"
+pass "another server comes while it is attached, and has all that a second one had"
+
+volume=$volumes/test
+attach "${servers##*,}" 4
+expect_success page add-server --name test "$(cut -d , -f 3 <<<"$servers")"
+reaches servers_up 2 || fault "a volume without a name has not got it"
+detach
+pass "so it does to a volume without a name"
 
 rmmod rdmabox_block rdmabox || fault "the modules cannot be unloaded"

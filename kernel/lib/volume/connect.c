@@ -10,8 +10,10 @@
  * The first server that can be reached decides which device the volume uses. The others
  * must be reached through the same one.
  */
+#include <linux/export.h>
 #include <linux/slab.h>
 
+#include "client/joining.h"
 #include "client/opening.h"
 #include "core/modes.h"
 #include "kernel/lib/address.h"
@@ -76,8 +78,13 @@ static int name_take(const char **list, struct rbx_server_name *named)
 	return rbx_address_parse(text, &named->address);
 }
 
-static int name_check(const struct rbx_volume_options *options,
-		      const struct rbx_server_name *all, uint32_t index)
+static int far_check(const struct rbx_volume *volume, const struct rbx_server_name *named)
+{
+	return volume->may_be_far || rbx_address_is_loopback(&named->address) ? 0 : -EPERM;
+}
+
+static int name_check(const struct rbx_volume *volume, const struct rbx_server_name *all,
+		      uint32_t index)
 {
 	const struct rbx_server_name *named = &all[index];
 	uint32_t i;
@@ -87,10 +94,7 @@ static int name_check(const struct rbx_volume_options *options,
 		if (!memcmp(&all[i].address, &named->address,
 			    sizeof(named->address)))
 			return -EEXIST;
-	if (!options->secret && !options->insecure &&
-	    !rbx_address_is_loopback(&named->address))
-		return -EPERM;
-	return 0;
+	return far_check(volume, named);
 }
 
 static uint32_t names_count(const char *list)
@@ -109,8 +113,7 @@ struct names {
 };
 
 /* They have to be freed even after a failure. */
-static int names_take(const struct rbx_volume_options *options, const char *list,
-		      struct names *names)
+static int names_take(const struct rbx_volume *volume, const char *list, struct names *names)
 {
 	uint32_t i;
 	int err;
@@ -127,7 +130,7 @@ static int names_take(const struct rbx_volume_options *options, const char *list
 	for (i = 0; i < names->count; i++) {
 		err = name_take(&list, &names->all[i]);
 		if (!err)
-			err = name_check(options, names->all, i);
+			err = name_check(volume, names->all, i);
 		if (err)
 			return named_error(&names->all[i], err);
 	}
@@ -230,7 +233,7 @@ static int members_take(struct rbx_volume *volume, const struct rbx_volume_optio
 	if (!err) {
 		kvfree(names->all);
 		names->all = NULL;
-		err = names_take(options, members, names);
+		err = names_take(volume, members, names);
 	}
 	rbx_memory_free(members);
 	return err;
@@ -274,9 +277,7 @@ static int servers_open(struct rbx_volume *volume, const struct names *names)
 	uint32_t i;
 	int err;
 
-	/* A named volume has a place for each server that its record may have. */
-	control->servers = kvcalloc(max(names->count, RBX_MEMBERS_MAX),
-				    sizeof(*control->servers), GFP_KERNEL);
+	control->servers = kvcalloc(RBX_SERVERS_MAX, sizeof(*control->servers), GFP_KERNEL);
 	if (!control->servers)
 		return -ENOMEM;
 	for (i = 0; i < names->count; i++)
@@ -294,7 +295,7 @@ int rbx_volume_servers_open(struct rbx_volume *volume,
 			    const struct rbx_volume_options *options)
 {
 	struct names names = { 0 };
-	int err = names_take(options, options->servers, &names);
+	int err = names_take(volume, options->servers, &names);
 
 	if (!err)
 		err = client_open(volume, options, &names);
@@ -305,6 +306,42 @@ int rbx_volume_servers_open(struct rbx_volume *volume,
 	kvfree(names.all);
 	return err;
 }
+
+/* ---- One more ------------------------------------------------------------------------*/
+
+void rbx_volume_pollers_visit(struct rbx_volume_control *control)
+{
+	struct rbx_context *ctx = rbx_volume_of_control(control)->ctx;
+	uint32_t i;
+
+	for (i = 0; i < ctx->pollers_count; i++)
+		rbx_poller_visit(&ctx->pollers[i]);
+}
+
+int rbx_volume_add_server(struct rbx_volume *volume, const char *server)
+{
+	struct rbx_server_name named = { 0 };
+	struct rbx_address address;
+	const struct rbx_joining joining = {
+		.address = address.name,
+		.name = &named,
+		.labels = "",
+	};
+	int err = name_take(&server, &named);
+
+	if (!err && *server)
+		err = -EINVAL; /* it is more than one */
+	if (!err)
+		err = far_check(volume, &named);
+	if (err)
+		return named_error(&named, err);
+	rbx_address_name(&address, &named.address);
+	mutex_lock(&volume->add_lock);
+	err = rbx_joining_add(&volume->control, &joining);
+	mutex_unlock(&volume->add_lock);
+	return err ? named_error(&named, err) : 0;
+}
+EXPORT_SYMBOL_GPL(rbx_volume_add_server);
 
 void rbx_volume_servers_close(struct rbx_volume *volume)
 {

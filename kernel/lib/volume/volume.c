@@ -160,6 +160,8 @@ static struct rbx_volume *volume_make(const struct rbx_volume_options *options)
 
 	if (!volume)
 		return NULL;
+	mutex_init(&volume->add_lock);
+	volume->may_be_far = options->secret || options->insecure;
 	if (options->secret) {
 		volume->secret = kmemdup(options->secret, options->secret_bytes,
 					 GFP_KERNEL);
@@ -357,8 +359,12 @@ void rbx_volume_status(struct rbx_volume *volume,
 		.checksum_repairs =
 			RBX_LOAD_RELAXED(&counters->checksum_repairs),
 	};
+	/* A dead server may give its place to another one meanwhile. */
+	rbx_lock(&volume->control.upkeep.servers_lock);
 	for (i = 0; i < volume->control.server_count; i++)
-		count_server(&volume->control.servers[i], status);
+		if (volume->control.servers[i].peer)
+			count_server(&volume->control.servers[i], status);
+	rbx_unlock(&volume->control.upkeep.servers_lock);
 	status->window_bytes = RBX_LOAD_RELAXED(&volume->ctx->window.bytes_max);
 	status->inflight_bytes =
 		rbx_window_in_flight_bytes(&volume->ctx->window);

@@ -4,7 +4,7 @@
  * flow, upkeep and control (core/flow.h, core/upkeep.h, client/volume.h).
  *
  *	volume.c         opens and closes, tells the status
- *	connect.c        connects to the servers that the options name, and leaves them
+ *	connect.c        connects to the servers that the options name, and one more; leaves them
  *	submit.c         an I/O: mapped, split, joined
  *	dma.c            maps memory for the device, whichever it is now
  *	copies.c         memory for the copies of a rebuild
@@ -24,6 +24,8 @@ struct rbx_volume {
 	struct rbx_client client;
 	struct rbx_context *ctx; /* the client's */
 	void *secret; /* a copy of it */
+	bool may_be_far; /* its servers: there is a secret, or none is needed */
+	struct mutex add_lock; /* held while a server is added (client/joining.h) */
 	struct rbx_flow_counters counters;
 	struct rbx_volume_control control;
 	struct rbx_mappings mappings; /* of its I/Os and copies */
