@@ -62,6 +62,17 @@ static void end(struct rbx_keeper *keeper)
 	rbx_flow_go_on(flow_of(keeper), rbx_held_end(&flow_of(keeper)->held));
 }
 
+/* All requests fail from now on, and a kernel's log says why. */
+static void lose(struct rbx_keeper *keeper)
+{
+	(void)rbx_error(-ESTALE, "volume %s is read and written no more: %s",
+			keeper->named->record.name,
+			rbx_named_is_shut_out(keeper->named) ?
+				"another client has opened it" :
+				"too few of its servers answer in time");
+	end(keeper);
+}
+
 /* ---- Asking ---------------------------------------------------------------------- */
 
 /* Called with the lock of the session held. */
@@ -404,7 +415,7 @@ uint64_t rbx_keeper_round(struct rbx_keeper *keeper, uint64_t now_ns)
 	    (rbx_named_is_shut_out(keeper->named) ||
 	     has_lost_the_volume(keeper, now_ns, &again_ns) ||
 	     (keeper->is_proposing && !any_may(keeper)))) {
-		end(keeper);
+		lose(keeper);
 		rbx_keeper_newcomer_look(keeper, false); /* it does not come */
 		rbx_keeper_growth_look(keeper); /* nor does it grow */
 	}
