@@ -210,7 +210,8 @@ static int connected_check(struct rbx_volume_control *control)
 /*
  * The servers that are missing may still serve the former writer. It ends by itself three quarters
  * of a lease after enough of the others have answered it (client/keeper.c), and they do not any
- * more. If it is stopped then, those servers end its session a lease after they have heard of it.
+ * more. If it is stopped just before, those servers end its session a lease after that. The last
+ * quarter is for clocks that differ, and for its threads, which do not all go on at once.
  */
 static int former_writer_wait(struct rbx_volume_control *control, struct rbx_sessions *sessions)
 {
@@ -220,7 +221,7 @@ static int former_writer_wait(struct rbx_volume_control *control, struct rbx_ses
 
 	for (i = 0; i < control->server_count; i++)
 		lease_ns = RBX_MAX(lease_ns, rbx_session_lease_ns(session_at(control, i)));
-	until_ns = rbx_now_ns() + lease_ns + lease_ns / 2;
+	until_ns = rbx_now_ns() + 2 * lease_ns;
 	while (!err && rbx_now_ns() < until_ns)
 		err = rbx_sessions_pause(sessions, WAIT_NS);
 	return err;

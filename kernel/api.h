@@ -91,7 +91,7 @@ void rbx_volume_options_defaults(struct rbx_volume_options *options);
  *
  * A named volume: -ENOENT: these servers have none of this name; -EBUSY: another client has
  * it open; -EACCES: it belongs to another credential; -EOPNOTSUPP: it has checksums. If
- * servers are missing that may serve the client before, it blocks for a lease and a half.
+ * servers are missing that may serve the client before, it blocks for two leases.
  */
 int rbx_volume_open(const struct rbx_volume_options *options,
 		    struct rbx_volume **volume);
