@@ -62,15 +62,21 @@ static void end(struct rbx_keeper *keeper)
 	rbx_flow_go_on(flow_of(keeper), rbx_held_end(&flow_of(keeper)->held));
 }
 
-/* All requests fail from now on, and a kernel's log says why. */
+/* All requests fail from now on, and a kernel's log says why. Another client has the volume, or may
+ * have it soon, so what waits to be sent would come too late. */
 static void lose(struct rbx_keeper *keeper)
 {
+	uint32_t i;
+
 	(void)rbx_error(-ESTALE, "volume %s is read and written no more: %s",
 			keeper->named->record.name,
 			rbx_named_is_shut_out(keeper->named) ?
 				"another client has opened it" :
 				"too few of its servers answer in time");
 	end(keeper);
+	for (i = 0; i < RBX_MEMBERS_MAX; i++)
+		if (rbx_server_set_has(&keeper->members, i))
+			rbx_peer_renounce(peer_at(keeper, i), "the volume is another client's");
 }
 
 /* ---- Asking ---------------------------------------------------------------------- */
@@ -237,6 +243,10 @@ static void failed_put_out(struct rbx_keeper *keeper, const struct rbx_server_se
 		rbx_membership_find(&next, incarnation)->state = RBX_MEMBER_OUT;
 		voters_count--;
 		rbx_server_set_add(&going, i);
+		/* Who accepts the record may let another client in, who does not ask this
+		 * server. So nothing is read there from now on, whatever becomes of us. */
+		RBX_STORE_RELEASE(&keeper->control->servers[i].is_shunned, true);
+		rbx_peer_renounce(peer_at(keeper, i), "it is put out of the volume");
 	}
 	if (!rbx_server_set_count(&going))
 		return;

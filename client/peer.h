@@ -59,6 +59,10 @@ void rbx_peer_stop(struct rbx_peer *peer);
  * outstanding. Blocks. */
 void rbx_peer_leave(struct rbx_peer *peer);
 
+/* It is given up, as if the server did not know us any more: nothing that waits is sent, and what
+ * is under way ends. Any thread; does not block. */
+void rbx_peer_renounce(struct rbx_peer *peer, const char *reason);
+
 /* Whether it has been up for a while, so that another peer is not needed. Any thread. */
 bool rbx_peer_is_up(struct rbx_peer *peer);
 /* Why it broke the last time; for a peer that is down. */

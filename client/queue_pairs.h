@@ -35,6 +35,7 @@ struct rbx_peer {
 	struct rbx_channel channel;
 
 	bool is_stopped; /* used by its owner only */
+	bool is_renounced; /* atomic: it is not resumed any more */
 	struct rbx_repairs *repairs; /* of its context; its monitor guards all below */
 	struct rbx_peer *next; /* in the list of peers that are maintained */
 	bool has_worker; /* a thread does a step */

@@ -40,6 +40,13 @@ void rbx_peer_note_broken(struct rbx_peer *peer, const char *reason)
 		rbx_notice_phase(peer, RBX_PEER_DRAINING, reason);
 }
 
+/* A try to resume that is being made may still succeed. Then this is noted as the next break. */
+void rbx_peer_renounce(struct rbx_peer *peer, const char *reason)
+{
+	RBX_STORE_RELEASE(&peer->is_renounced, true);
+	rbx_peer_note_broken(peer, reason);
+}
+
 /* ---- Steps ------------------------------------------------------------------*/
 
 static void look_for_stall(struct rbx_peer *peer)
@@ -102,8 +109,12 @@ static int try_to_resume(struct rbx_peer *peer, uint64_t until_ns)
 {
 	int err;
 
+	if (RBX_LOAD_ACQUIRE(&peer->is_renounced))
+		return -ESTALE;
 	rbx_session_hold_asks(peer->session);
 	err = rbx_session_resume(peer->session, until_ns);
+	if (!err && RBX_LOAD_ACQUIRE(&peer->is_renounced))
+		err = -ESTALE;
 	if (!err) {
 		err = rbx_peer_connect_qps(peer, until_ns);
 		/* Only resume() may decide that all is lost. A refused queue pair means that

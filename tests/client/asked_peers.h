@@ -29,6 +29,7 @@ struct server {
 	bool has_answered;
 	bool is_silent; /* not up */
 	bool drains;
+	bool is_renounced; /* nothing that waits is sent to it any more */
 	uint64_t lease_ns; /* 0: it has no end */
 	uint64_t answered_ns; /* what was sent then, and nothing later */
 };

@@ -20,7 +20,8 @@ static void server_is_out_when_a_quorum_says_so(void **state)
 	assert_int_equal(servers[2].asks_count, 1);
 	assert_false(rbx_record_is_in(&servers[1].asked.record, 1));
 	/* Nothing is read there from the moment on that somebody may accept it. */
-	assert_true(w->control.servers[0].is_shunned);
+	assert_true(w->control.servers[0].is_shunned && servers[0].is_renounced);
+	assert_false(servers[1].is_renounced);
 	answers(1, 0);
 	(void)turn(w);
 	assert_false(is_down(w, 0)); /* two of three are needed */
@@ -242,7 +243,8 @@ static void writer_that_is_cut_off_sends_nothing_any_more(void **state)
 	w->control.servers[1].is_given_up = true;
 	assert_int_equal(turn(w), UINT64_MAX);
 	for (i = 0; i < 3; i++)
-		assert_true(w->control.servers[i].is_shunned && has_failed(w, i));
+		assert_true(w->control.servers[i].is_shunned && has_failed(w, i) &&
+			    servers[i].is_renounced);
 	assert_int_equal(w->control.upkeep.copies_least, 0);
 	end(w);
 

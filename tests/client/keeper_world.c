@@ -14,6 +14,12 @@ bool rbx_peer_is_up(struct rbx_peer *peer)
 	return !of_peer(peer)->is_silent;
 }
 
+void rbx_peer_renounce(struct rbx_peer *peer, const char *reason)
+{
+	(void)reason;
+	of_peer(peer)->is_renounced = true;
+}
+
 uint64_t rbx_peer_incarnation(const struct rbx_peer *peer)
 {
 	return (uint64_t)(of_peer(peer) - servers) + 1;

@@ -218,6 +218,12 @@ bool rbx_peer_is_up(struct rbx_peer *peer)
 	return true;
 }
 
+void rbx_peer_renounce(struct rbx_peer *peer, const char *reason)
+{
+	(void)peer;
+	(void)reason;
+}
+
 const char *rbx_peer_reason(const struct rbx_peer *peer)
 {
 	RBX_ASSERT(peer);
