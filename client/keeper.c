@@ -74,6 +74,7 @@ static void lose(struct rbx_keeper *keeper)
 				"another client has opened it" :
 				"too few of its servers answer in time");
 	end(keeper);
+	rbx_extents_end(flow_of(keeper)->map);
 	for (i = 0; i < RBX_MEMBERS_MAX; i++)
 		if (rbx_server_set_has(&keeper->members, i))
 			rbx_peer_renounce(peer_at(keeper, i), "the volume is another client's");

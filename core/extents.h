@@ -57,6 +57,7 @@ struct rbx_extents {
 	struct rbx_lock lock; /* guards the queue; taken after a slab's lock */
 	uint32_t first, last; /* words to be sent: 1 + the index of a slab; 0: none */
 	struct rbx_extent_word *words; /* of each slab */
+	bool is_over; /* atomic: slabs that were blank may not be any more */
 
 	/* Of the thread that makes rounds: a ring of the extents that were set by writes. */
 	uint32_t set_max; /* RBX_EXTENTS_MAX */
@@ -125,6 +126,9 @@ void rbx_extents_joined(struct rbx_slab *slab);
 void rbx_extents_found(struct rbx_volume_map *map, uint32_t slab_index, uint64_t word);
 /* The replicas are equal, so all that was found can be cleared. */
 void rbx_extents_forget_found(struct rbx_flow *flow);
+
+/* Another client has the volume, or may have it soon. What is not there may be written by it. */
+void rbx_extents_end(struct rbx_volume_map *map);
 
 /* Extents in which the replicas of a slab may differ. The slab's lock is held. */
 uint64_t rbx_extents_unequal(const struct rbx_slab *slab);

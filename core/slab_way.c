@@ -15,12 +15,20 @@
 
 /* ---- Missing replicas and pages ----------------------------------------------- */
 
+/* No server is asked, so only this says that the volume is another client's. */
+static bool is_over(const struct rbx_slab *slab)
+{
+	const struct rbx_extents *extents = rbx_slab_group(slab)->extents;
+
+	return extents && RBX_LOAD_ACQUIRE(&extents->is_over);
+}
+
 /* No replica can be read. A blank slab has none and needs none. */
 RBX_RARE static void read_without_source(const struct rbx_slab *slab,
 					 struct rbx_piece *piece,
 					 struct rbx_piece_list *todo)
 {
-	piece->reads_zeros = slab->blank && piece->kind == RBX_PIECE_READ;
+	piece->reads_zeros = slab->blank && piece->kind == RBX_PIECE_READ && !is_over(slab);
 	rbx_way_end(piece, piece->reads_zeros ? 0 : -EIO, todo);
 }
 

@@ -245,6 +245,7 @@ static void writer_that_is_cut_off_sends_nothing_any_more(void **state)
 	for (i = 0; i < 3; i++)
 		assert_true(w->control.servers[i].is_shunned && has_failed(w, i) &&
 			    servers[i].is_renounced);
+	assert_true(w->control.flow.map->shape.groups[0].extents->is_over);
 	assert_int_equal(w->control.upkeep.copies_least, 0);
 	end(w);
 

@@ -395,6 +395,25 @@ static void server_that_has_failed_ends_the_open(void **state)
 	host_free(host);
 }
 
+/* ---- Another client has the volume ---------------------------------------------------------- */
+
+/* No server says that it was written to since. */
+static void what_was_never_written_is_not_read_when_it_is_over(void **state)
+{
+	struct host *host = make(1, 2);
+	static uint8_t in[512];
+
+	(void)state;
+	host_start(host, RBX_PIECE_READ, 0, in, sizeof(in));
+	(void)host_poll(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	rbx_extents_end(host->flow.map);
+	host_start(host, RBX_PIECE_READ, 0, in, sizeof(in));
+	(void)host_poll(host);
+	assert_int_equal(host_ended(host, -EIO), 1);
+	host_free(host);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -411,6 +430,7 @@ int main(void)
 		cmocka_unit_test(volume_that_was_closed_is_not_copied),
 		cmocka_unit_test(server_dies_meanwhile_the_other_is_the_truth),
 		cmocka_unit_test(server_that_has_failed_ends_the_open),
+		cmocka_unit_test(what_was_never_written_is_not_read_when_it_is_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
