@@ -268,6 +268,7 @@ static void *start_anew(void *arg)
 void rbx_sim_client_power_on(struct rbx_sim_client *client)
 {
 	client->left_all_copies = false;
+	rbx_sim_rival_followed(client);
 	if (rbx_sim_world.is_named)
 		rbx_sim_tally(RBX_SIM_TALLY_volumes_taken, 1);
 	else

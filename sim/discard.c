@@ -90,8 +90,8 @@ bool rbx_sim_discards_excuse(const struct rbx_sim_client *client,
 	};
 	uint64_t fired = 0;
 
-	if (!client->volume_options.on_demand || request->op != RBX_WRITE ||
-	    request->status != -ENOSPC)
+	if (!(client->volume_options.on_demand || rbx_sim_world.is_named) ||
+	    request->op != RBX_WRITE || request->status != -ENOSPC)
 		return false;
 	for (uint32_t i = 0; i < sizeof(why) / sizeof(why[0]); i++)
 		fired += rbx_sim_site_fired(why[i]);

@@ -24,6 +24,11 @@ struct rbx_sim_fabric {
 	void (*node_stop)(uint32_t node);
 	/* Nothing passes between a node and all others while it is cut. */
 	void (*node_cut)(uint32_t node, bool is_cut);
+	/* The same between two of them only. NULL: the device cannot. */
+	void (*pair_cut)(uint32_t node, uint32_t other, bool is_cut);
+	/* From now on this node has no right to the memory of others, and never uses it. NULL: the
+	 * device does not look. */
+	void (*node_fence)(uint32_t node, bool is_fenced);
 	/* What a node has posted to read and write and what has not completed. NULL: the
 	 * device does not tell. */
 	void (*in_flight)(uint32_t node, uint64_t *bytes,

@@ -386,6 +386,9 @@ static void harm_client(struct rbx_sim_client *client)
 			rbx_sim_now() +
 			rbx_sim_site_draw(RBX_SIM_SITE_client_crash, RBX_SIM_MS,
 					  OFF_NS_MAX);
+		/* What the record says is in its hands then. */
+		if (rbx_sim_rival_start(client))
+			client->left_all_copies = false;
 		harm_after();
 	}
 }
@@ -432,7 +435,9 @@ static void start_those_due(uint64_t now_ns)
 			start_again(server);
 	}
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++) {
-		if (!clients_start_at_ns[i] || clients_start_at_ns[i] > now_ns)
+		if (!clients_start_at_ns[i] || clients_start_at_ns[i] > now_ns ||
+		    (!rbx_sim_world.stopping &&
+		     rbx_sim_rival_waits(&rbx_sim_world.clients[i])))
 			continue;
 		clients_start_at_ns[i] = 0;
 		rbx_sim_client_power_on(&rbx_sim_world.clients[i]);
@@ -444,6 +449,7 @@ void rbx_sim_harm_now_and_then(void)
 	struct rbx_random *random = &rbx_sim_world.random;
 
 	rbx_sim_sleep(rbx_sim_between(random, 0, PAUSE_NS_MAX));
+	rbx_sim_rivals_look();
 	start_those_due(rbx_sim_now());
 	offer_harmed(rbx_sim_now());
 	if (rbx_sim_world.racks_count)
@@ -470,6 +476,7 @@ void rbx_sim_harm_heal(void)
 		rbx_sim_world.fabric->node_cut(node, false);
 		rbx_sim_node_stall(node, 0);
 	}
+	rbx_sim_rivals_heal();
 	/* What they move away from servers that drain, clients of named volumes move. */
 	if (rbx_sim_world.is_named)
 		start_those_due(UINT64_MAX);
@@ -481,4 +488,5 @@ void rbx_sim_harm_heal(void)
 	start_those_due(UINT64_MAX);
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
 		rbx_sim_client_has_started(&rbx_sim_world.clients[i]);
+	rbx_sim_rivals_end();
 }

@@ -109,6 +109,7 @@ static void forget_old(struct rbx_sim_client *client)
 		if (slot->is_outstanding && slot->request.op == RBX_READ)
 			oldest = RBX_MIN(oldest, slot->submitted);
 	}
+	oldest = RBX_MIN(oldest, rbx_sim_rival_oldest(client));
 	rbx_sim_oracle_forget(client->oracle, oldest);
 }
 

@@ -72,19 +72,48 @@ static int rename_to_other(struct rbx_sim_client *client, const char *servers, c
 }
 
 /* Who names a server that is away says that it is not just forgotten. */
-static int open_as(struct rbx_sim_client *client, const char *name)
+static int open_by_name(struct rbx_volume_options options, const char *name,
+			struct rbx_context *ctx, struct rbx_volume **volume)
 {
-	struct rbx_volume_options options = client->volume_options;
 	char servers[RBX_SIM_SERVERS_TEXT];
-	int err;
 
 	rbx_sim_servers_name(servers, true);
 	options.name = name;
 	options.replicas = 1; /* as it was made */
 	options.take_over = true;
-	err = rbx_volume_open(client->ctx, &client->volume, servers, 0, &options);
+	return rbx_volume_open(ctx, volume, servers, 0, &options);
+}
+
+int rbx_sim_named_open_for(const struct rbx_sim_client *client, struct rbx_context *ctx,
+			   struct rbx_volume **volume)
+{
+	struct rbx_volume_options options = client->volume_options;
+	char name[16];
+	int err;
+
+	options.event = NULL;
+	name_of(client, true, name);
+	err = open_by_name(options, name, ctx, volume);
+	if (err != -ENOENT)
+		return err;
+	name_of(client, false, name);
+	return open_by_name(options, name, ctx, volume);
+}
+
+static int open_as(struct rbx_sim_client *client, const char *name)
+{
+	struct rbx_volume *volume;
+	int err;
+
+	err = open_by_name(client->volume_options, name, client->ctx, &client->volume);
 	if (err)
 		return err;
+	err = rbx_sim_rival_fence(client);
+	if (err) {
+		volume = rbx_sim_named_take(client);
+		(void)rbx_volume_close(volume);
+		return err;
+	}
 	client->has_other_name = client->volume->control.named->record.name[0] == 'w';
 	rbx_sim_tally(RBX_SIM_TALLY_opened_without,
 		      out_count(client->volume) > client->left_out_count);

@@ -203,6 +203,31 @@ static void check_word(const struct rbx_sim_oracle *oracle, uint32_t index,
 		     was_there ? " of old" : ", long gone");
 }
 
+static const struct entry *entry_find(const struct unit *unit, uint32_t number)
+{
+	for (uint32_t i = 0; i < unit->count; i++)
+		if (unit->entries[i].number == number)
+			return &unit->entries[i];
+	return NULL;
+}
+
+bool rbx_sim_oracle_may_follow(const struct rbx_sim_oracle *oracle, uint64_t offset,
+			       const void *buf, uint32_t number)
+{
+	const struct unit *unit = &oracle->units[offset / RBX_SIM_UNIT_BYTES];
+	const struct entry *write = entry_find(unit, number);
+	const uint64_t *words = buf;
+
+	for (uint32_t i = 0; i < WORDS; i++) {
+		const struct entry *entry =
+			entry_find(unit, (uint32_t)(words[i] >> UNIT_BITS));
+
+		if (!entry || entry->completed < write->submitted)
+			return false;
+	}
+	return true;
+}
+
 void rbx_sim_oracle_read(struct rbx_sim_oracle *oracle, uint64_t offset,
 			 const void *buf, uint32_t length_bytes,
 			 uint64_t submitted)

@@ -42,6 +42,10 @@ void rbx_sim_oracle_written(struct rbx_sim_oracle *oracle, uint64_t offset,
 void rbx_sim_oracle_read(struct rbx_sim_oracle *oracle, uint64_t offset,
 			 const void *buf, uint32_t length_bytes,
 			 uint64_t submitted);
+/* Whether a unit may hold this after a write: words of that write, or of one that had not completed
+ * when it was submitted. */
+bool rbx_sim_oracle_may_follow(const struct rbx_sim_oracle *oracle, uint64_t offset,
+			       const void *unit, uint32_t number);
 /* No outstanding read was submitted before this moment. */
 void rbx_sim_oracle_forget(struct rbx_sim_oracle *oracle, uint64_t before);
 

@@ -144,6 +144,7 @@ static const enum rbx_sim_site takings[] = {
 	RBX_SIM_SITE_message_cut,     RBX_SIM_SITE_staging_short,
 	RBX_SIM_SITE_slow_client,     RBX_SIM_SITE_memory_slow,
 	RBX_SIM_SITE_bad_memory,      RBX_SIM_SITE_client_cut,
+	RBX_SIM_SITE_rival,
 };
 
 static void draw_named(void)
@@ -177,7 +178,8 @@ static const enum rbx_sim_site keepings[] = {
 	RBX_SIM_SITE_clock_skew,      RBX_SIM_SITE_preempt,
 	RBX_SIM_SITE_message_cut,     RBX_SIM_SITE_memory_slow,
 	RBX_SIM_SITE_slow_client,     RBX_SIM_SITE_slow_node,
-	RBX_SIM_SITE_server_drain,
+	RBX_SIM_SITE_server_drain,    RBX_SIM_SITE_rival,
+	RBX_SIM_SITE_pressure,
 };
 
 static void draw_kept(void)
@@ -197,6 +199,7 @@ static const enum rbx_sim_site restarts[] = {
 	RBX_SIM_SITE_connect_timeout, RBX_SIM_SITE_connect_cut,
 	RBX_SIM_SITE_clock_skew,      RBX_SIM_SITE_preempt,
 	RBX_SIM_SITE_message_cut,     RBX_SIM_SITE_memory_slow,
+	RBX_SIM_SITE_rival,
 };
 
 static void draw_restarted(void)

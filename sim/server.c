@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "server/state.h"
+#include "server/volume_state.h"
 #include "sim/descriptors.h"
 #include "sim/fail.h"
 #include "sim/hands.h"
@@ -55,6 +56,14 @@ static struct rbx_server_stats stats_of(const struct rbx_sim_server *server)
 uint64_t rbx_sim_server_lent(const struct rbx_sim_server *server)
 {
 	return stats_of(server).slabs_lent;
+}
+
+uint64_t rbx_sim_server_promised(const struct rbx_sim_server *server, uint64_t volume_id)
+{
+	const struct rbx_kept_volume *kept =
+		server->server ? rbx_volume_find_id(server->server, volume_id) : NULL;
+
+	return kept ? kept->acceptor.promised_epoch : 0;
 }
 
 uint64_t rbx_sim_server_incarnation(uint32_t node)

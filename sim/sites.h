@@ -60,6 +60,8 @@
 	X(server_drain, 200000, 3, "a server is asked to end")                \
 	X(rack_crash, 300000, 3, "all servers of a rack stop, and start again") \
 	X(client_crash, 100000, 2, "a client stops; another takes its place") \
+	X(rival, 700000, 4,                                                   \
+	  "a client takes the volume of one that crashed, and lives on when that is back") \
 	X(client_cut, 300000, 8,                                              \
 	  "a client is cut off from all servers, within its lease")          \
 	X(slow_client, 300000, 8, "a client stops, within its lease")         \

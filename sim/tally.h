@@ -41,6 +41,9 @@
 	X(rebuilds, "times that all replicas were there again")               \
 	X(racks_survived, "racks lost, and no page with them")                \
 	X(volumes_taken, "named volumes of a crashed client, taken by another") \
+	X(rivals, "named volumes of a crashed client, opened by a rival")     \
+	X(formers, "rivals that had the volume open when it was taken over")  \
+	X(former_requests, "requests of former writers that ended after that") \
 	X(opened_without, "named volumes opened without a server that was lost since") \
 	X(returned, "servers that were out, back in a named volume that was open") \
 	X(renames, "named volumes that got another name")                     \

@@ -11,6 +11,7 @@
  *	talk.c     what it and the programs that serve say to each other
  *	visit.c    volumes that it opens and closes beside its own
  *	harm.c     faults of whole machines, within what is promised to survive
+ *	rival.c    a former writer of a client's named volume, which lives on
  *	racks.c    servers in racks, which are lost as a whole
  *	drain.c    a server that is asked to end
  *	check.c    invariants after every event
@@ -158,6 +159,8 @@ uint32_t rbx_sim_servers_up(void);
 void rbx_sim_servers_name(char *servers, bool all);
 /* Slabs lent to all clients. Takes the server's lock: only from a fiber. */
 uint64_t rbx_sim_server_lent(const struct rbx_sim_server *server);
+/* The writer epoch that it has promised; 0: none. */
+uint64_t rbx_sim_server_promised(const struct rbx_sim_server *server, uint64_t volume_id);
 /* The incarnation that the server of a node reports; 0: it has not started. */
 uint64_t rbx_sim_server_incarnation(uint32_t node);
 
@@ -192,6 +195,27 @@ void rbx_sim_named_left(struct rbx_sim_client *client);
  * a record that says so. Also of a volume without a name. */
 bool rbx_sim_named_is_said(const struct rbx_volume *volume);
 
+/* Opens it by a context of another machine: as it is, by whichever name. */
+int rbx_sim_named_open_for(const struct rbx_sim_client *client, struct rbx_context *ctx,
+			   struct rbx_volume **volume);
+
+/* rival.c */
+/* The client has crashed. Returns whether another one has its volume from now on. */
+bool rbx_sim_rival_start(struct rbx_sim_client *client);
+/* Whether the client is not to be back yet. */
+bool rbx_sim_rival_waits(const struct rbx_sim_client *client);
+void rbx_sim_rival_followed(const struct rbx_sim_client *client);
+/* The client has opened its volume, and nothing is read or written yet. -EAGAIN: the rival has
+ * opened it since. */
+int rbx_sim_rival_fence(struct rbx_sim_client *client);
+/* The moment of the oldest read that it has outstanding; or UINT64_MAX. */
+uint64_t rbx_sim_rival_oldest(const struct rbx_sim_client *client);
+/* Forgets those that have ended. */
+void rbx_sim_rivals_look(void);
+void rbx_sim_rivals_heal(void);
+/* Waits for their ends. */
+void rbx_sim_rivals_end(void);
+
 /* loop.c */
 void rbx_sim_loop_start(struct rbx_sim_client *client);
 void rbx_sim_loop_end(struct rbx_sim_client *client);
@@ -211,8 +235,8 @@ void rbx_sim_visits_join(struct rbx_sim_client *client);
 void rbx_sim_discards_draw(struct rbx_sim_client *client);
 void rbx_sim_discards_start(struct rbx_sim_client *client);
 void rbx_sim_discards_join(struct rbx_sim_client *client);
-/* Whether a request to a volume on demand may have ended so: no server had memory for the
- * first write of a slab. */
+/* Whether a request to a volume on demand, or with a name, may have ended so: no server had memory
+ * for the first write of a slab. */
 bool rbx_sim_discards_excuse(const struct rbx_sim_client *client,
 			     const struct rbx_request *request);
 

@@ -20,6 +20,8 @@ struct epoll_event;
 struct rbx_lender;
 struct rbx_lender_config;
 struct rbx_lender_loan;
+struct rbx_named;
+struct rbx_session;
 struct rbx_staging;
 struct rbx_upkeep;
 
@@ -95,6 +97,10 @@ int __real_fallocate64(int fd, int mode, off_t offset, off_t size);
 /* ../visit.c */
 void __wrap_rbx_upkeep_abandon(struct rbx_upkeep *upkeep);
 void __real_rbx_upkeep_abandon(struct rbx_upkeep *upkeep);
+
+/* ../rival.c */
+int __wrap_rbx_named_grant(struct rbx_named *named, struct rbx_session *session);
+int __real_rbx_named_grant(struct rbx_named *named, struct rbx_session *session);
 
 /* loans.c */
 struct rbx_lender *__wrap_rbx_lender_init(void *memory,

@@ -55,6 +55,7 @@ void plain_second_half(struct plain_qp *qp, uint32_t number)
 	work->is_half = false;
 	if (!target) /* its power was cut */
 		return;
+	plain_fence_check(qp->node);
 	move(qp, number, work->half_from, work->half_to);
 	target->halves_count--;
 }
@@ -181,6 +182,7 @@ int32_t plain_access(struct plain_qp *qp, uint32_t number)
 	    rbx_sim_site_harms(RBX_SIM_SITE_stale_key, qp->peer->node,
 			       RBX_PLAIN_STALE_FELT_NS))
 		return -EACCES;
+	plain_fence_check(qp->node);
 	if (is_atomic(work) &&
 	    (work->length_bytes != 8 || work->remote_addr % 8 != 0))
 		return -EACCES;

@@ -14,6 +14,8 @@
 
 static struct rbx_random chance;
 static bool is_stopped[RBX_SIM_NODES_MAX], is_cut[RBX_SIM_NODES_MAX];
+static bool is_fenced[RBX_SIM_NODES_MAX];
+static bool are_apart[RBX_SIM_NODES_MAX][RBX_SIM_NODES_MAX];
 static bool has_any_lkey;
 static uint32_t max_sge;
 static uint64_t way_ns = RBX_PLAIN_WAY_NS;
@@ -42,7 +44,14 @@ uint64_t plain_way_ns(void)
 bool plain_reaches(uint32_t from_node, uint32_t to_node)
 {
 	return !is_stopped[to_node] &&
-	       (from_node == to_node || !(is_cut[from_node] || is_cut[to_node]));
+	       (from_node == to_node || !(is_cut[from_node] || is_cut[to_node] ||
+					  are_apart[from_node][to_node]));
+}
+
+void plain_fence_check(uint32_t node)
+{
+	if (is_fenced[node])
+		rbx_sim_fail("fenced", "node %u reads or writes what is another one's now", node);
 }
 
 void plain_scribble(void *bytes, size_t length)
@@ -264,6 +273,16 @@ static void plain_node_cut(uint32_t node, bool cut)
 	is_cut[node] = cut;
 }
 
+static void plain_pair_cut(uint32_t node, uint32_t other, bool cut)
+{
+	are_apart[node][other] = are_apart[other][node] = cut;
+}
+
+static void plain_node_fence(uint32_t node, bool fenced)
+{
+	is_fenced[node] = fenced;
+}
+
 static const struct rbx_fabric_ops ops = {
 	.name = "plain",
 	.probe = plain_probe,
@@ -295,5 +314,7 @@ const struct rbx_sim_fabric rbx_sim_fabric_plain = {
 	.begin = plain_begin,
 	.node_stop = plain_node_stop,
 	.node_cut = plain_node_cut,
+	.pair_cut = plain_pair_cut,
+	.node_fence = plain_node_fence,
 	.in_flight = plain_in_flight,
 };

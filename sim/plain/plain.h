@@ -159,6 +159,8 @@ uint64_t plain_way_ns(void);
 /* The way back of an acknowledgement. */
 uint64_t plain_way_back_ns(void);
 bool plain_reaches(uint32_t from_node, uint32_t to_node);
+/* It uses the memory of another node, and may. */
+void plain_fence_check(uint32_t node);
 void plain_cq_add(struct rbx_cq *cq, const struct rbx_wc *wc);
 /* Junk in all fields that are not valid in a completion with an error. */
 void plain_cq_add_error(struct rbx_cq *cq, struct plain_qp *qp, uint64_t wr_id,
