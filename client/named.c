@@ -117,6 +117,9 @@ int rbx_named_begin(struct rbx_named *named, bool take_over)
 	    (!named->record.replicas || named->record.replicas > RBX_REPLICAS_MAX))
 		return rbx_error(-EPROTO, "a server says that volume %s has %u replicas",
 				 named->record.name, named->record.replicas);
+	if (!named->is_removed && rbx_named_has_tails(named) && named->record.replicas == 1)
+		return rbx_error(-EPROTO, "a server says that volume %s has checksums, and one replica",
+				 named->record.name);
 	if (has_writer(named) && !take_over)
 		return rbx_error(-EBUSY, "volume %s is open by %s; close it there, or take it over",
 				 named->record.name, named->writer);

@@ -111,6 +111,12 @@ int rbx_named_find(struct rbx_named *named, struct rbx_session *session,
  * that was reported. */
 int rbx_named_trim(struct rbx_named *named, struct rbx_session *session);
 
+/* Whether its slabs are lent with room for checksums. */
+static inline bool rbx_named_has_tails(const struct rbx_named *named)
+{
+	return named->record.flags & RBX_WIRE_CHECKSUMS;
+}
+
 /* How many slabs a volume of this size has; a server may have said both numbers. */
 static inline uint64_t rbx_named_slabs(uint64_t size_bytes, uint64_t slab_bytes)
 {

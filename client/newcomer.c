@@ -59,9 +59,9 @@ static int owner_check(const struct rbx_named *named, const struct rbx_session *
 			 rbx_session_name(session), named->record.name);
 }
 
-static int room_try(struct rbx_session *session)
+static int room_try(const struct rbx_named *named, struct rbx_session *session)
 {
-	const struct rbx_wire_map map = { .label = 1 };
+	const struct rbx_wire_map map = { .label = 1, .has_tail = rbx_named_has_tails(named) };
 	struct rbx_loan loan;
 	int err = rbx_session_map_for(session, &map, &loan);
 
@@ -81,7 +81,7 @@ int rbx_newcomer_join(struct rbx_named *named, struct rbx_session *session)
 	if (!err)
 		err = owner_check(named, session, &m.volume.record);
 	if (!err)
-		err = room_try(session);
+		err = room_try(named, session);
 	return err;
 }
 

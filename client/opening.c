@@ -8,6 +8,7 @@
 #include "client/connection.h"
 #include "client/keeper.h"
 #include "client/session.h"
+#include "client/settle.h"
 
 #define WAIT_NS 100000000u
 
@@ -289,6 +290,14 @@ static int missing_put_out(struct taking *taking)
 	return members_change(taking->control);
 }
 
+/* Before anything else is read of them. */
+static int pages_settle(struct taking *taking)
+{
+	return taking->control->flow.map->shape.has_tails ?
+		       rbx_settle(taking->control, taking->is_even) :
+		       0;
+}
+
 static int upkeep_begin(struct taking *taking)
 {
 	struct rbx_volume_control *control = taking->control;
@@ -310,6 +319,7 @@ int rbx_opening_take(struct rbx_volume_control *control, struct rbx_sessions *se
 		former_name_release,
 		slabs_find,
 		missing_put_out,
+		pages_settle,
 		upkeep_begin,
 	};
 	struct taking taking = { .control = control, .sessions = sessions };

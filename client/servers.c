@@ -125,6 +125,7 @@ static void server_ask(struct rbx_upkeep *upkeep, uint32_t server,
 	asked->ask = (struct rbx_ask){
 		.kind = (uint8_t)kind,
 		.map.label = label,
+		.map.has_tail = label && upkeep->flow->map->shape.has_tails,
 		.over = server_answered,
 	};
 	if (loan)

@@ -94,6 +94,7 @@ struct rbx_call {
 	uint64_t request_id;
 	uint64_t deadline_ns; /* an answer that comes later does not count */
 	uint64_t sent_ns;
+	uint64_t lent_bytes; /* of MAP: what is asked for (wire/terms.h) */
 	struct rbx_loan loan;
 	struct rbx_wire_message message; /* the request, then its answer */
 };
@@ -117,6 +118,7 @@ struct rbx_borrower {
 	uint64_t late_id; /* of a call that timed out; 0: none is out */
 	enum rbx_call_kind late_kind;
 	bool late_has_label; /* a MAP for a slab of a named volume */
+	uint64_t late_lent_bytes; /* of a MAP: what was asked for */
 	uint32_t sends_busy; /* bits of enum rbx_borrower_slot */
 	bool heartbeat_due;
 	bool eviction_heard; /* since the last heartbeat; the next one says so (unheard.h) */

@@ -31,6 +31,7 @@ void rbx_borrower_call_leave(struct rbx_borrower *b, int status, const char *why
 		b->late_id = b->call.request_id;
 		b->late_kind = b->call.kind;
 		b->late_has_label = b->call.kind == RBX_CALL_MAP && b->call.message.map.label;
+		b->late_lent_bytes = b->call.lent_bytes;
 	}
 	b->call.message.type = 0; /* the server has not refused */
 	call_over(b, status, why);
@@ -56,8 +57,7 @@ void rbx_borrower_late_answered(struct rbx_borrower *b,
 	/* Nothing is borrowed before the returned loan is done, so its place is free. */
 	RBX_ASSERT(b->late_kind != RBX_CALL_MAP || !b->returns_spare);
 	if (b->late_kind != RBX_CALL_MAP || answer->type != RBX_WIRE_SLAB_LOAN ||
-	    rbx_last_loan_map(&b->last_loan, answer, b->welcome.slab_bytes,
-			      &b->spare))
+	    rbx_last_loan_map(&b->last_loan, answer, b->late_lent_bytes, &b->spare))
 		return;
 	/* A slab of a named volume is of use for nothing else. */
 	b->has_spare = !b->late_has_label;
@@ -77,6 +77,8 @@ static int call_begin(struct rbx_borrower *b, enum rbx_call_kind kind, uint16_t 
 		return -ENOTCONN;
 	call->kind = kind;
 	call->state = RBX_CALL_READY;
+	call->lent_bytes = rbx_wire_lent_bytes(b->welcome.slab_bytes, kind == RBX_CALL_MAP &&
+							       call->message.map.has_tail);
 	call->deadline_ns = now_ns + rbx_wire_answer_ms(type, answer_ms) * 1000000ull;
 	call->message.type = type;
 	spare_take(b);
@@ -259,9 +261,8 @@ void rbx_borrower_call_answered(struct rbx_borrower *b,
 		return;
 	}
 	if (b->call.kind == RBX_CALL_MAP)
-		status =
-			rbx_last_loan_map(&b->last_loan, answer,
-					  b->welcome.slab_bytes, &b->call.loan);
+		status = rbx_last_loan_map(&b->last_loan, answer, b->call.lent_bytes,
+					   &b->call.loan);
 	else if (b->call.kind == RBX_CALL_CHECK)
 		status = rbx_last_loan_query(answer, &b->call.loan);
 	call_over(b, status, status == -EPROTO ?

@@ -9,9 +9,7 @@
 
 static uint32_t page_checksum(const void *memory, uint32_t page)
 {
-	const char *first = (const char *)memory + (size_t)page * RBX_PAGE_BYTES;
-
-	return rbx_port_crc32c(0, first, RBX_PAGE_BYTES) ^ RBX_CHECKSUM_OF_ZEROS;
+	return rbx_checksum_of((const char *)memory + (size_t)page * RBX_PAGE_BYTES);
 }
 
 void rbx_checksum_compute(struct rbx_piece *piece, const void *memory)
@@ -32,6 +30,16 @@ void rbx_checksum_store(uint32_t *checksums, struct rbx_piece *piece)
 	for (page = 0; page < count; page++)
 		RBX_STORE_RELAXED(&first[page],
 				  rbx_piece_checksums(piece)[page]);
+}
+
+void rbx_checksum_recall(const uint32_t *checksums, struct rbx_piece *piece)
+{
+	const uint32_t *first = &checksums[rbx_piece_page(piece)];
+	uint32_t page, count = rbx_piece_pages_count(piece);
+
+	RBX_ASSERT(piece->cell && count <= piece->pages_max);
+	for (page = 0; page < count; page++)
+		rbx_piece_checksums(piece)[page] = RBX_LOAD_RELAXED(&first[page]);
 }
 
 uint32_t rbx_checksum_mismatches(const uint32_t *checksums,

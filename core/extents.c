@@ -346,6 +346,13 @@ void rbx_extents_found(struct rbx_volume_map *map, uint32_t slab_index, uint64_t
 		extents->words[slab_index].noted |= word;
 }
 
+void rbx_extents_settled(struct rbx_slab *slab)
+{
+	word_of(slab)->noted = 0;
+	word_of(slab)->safe = 0; /* one that servers were asked to note since */
+	word_queue(slab);
+}
+
 void rbx_extents_forget_found(struct rbx_flow *flow)
 {
 	struct rbx_volume_map *map = flow->map;
@@ -357,9 +364,7 @@ void rbx_extents_forget_found(struct rbx_flow *flow)
 
 		rbx_slab_lock(slab);
 		if (word_of(slab)->noted) {
-			word_of(slab)->noted = 0;
-			word_of(slab)->safe = 0; /* one that servers were asked to note since */
-			word_queue(slab);
+			rbx_extents_settled(slab);
 			wakes |= rbx_attention_note(&map->attention, slab);
 		}
 		rbx_slab_unlock(slab);

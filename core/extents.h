@@ -124,7 +124,10 @@ void rbx_extents_joined(struct rbx_slab *slab);
 
 /* While the volume is opened: a server has noted these extents for a replica. */
 void rbx_extents_found(struct rbx_volume_map *map, uint32_t slab_index, uint64_t word);
-/* The replicas are equal, so all that was found can be cleared. */
+/* The replicas of a slab were made equal, so what was found of it can be cleared. Its lock is
+ * held. */
+void rbx_extents_settled(struct rbx_slab *slab);
+/* All replicas are equal, so all that was found can be cleared. */
 void rbx_extents_forget_found(struct rbx_flow *flow);
 
 /* Another client has the volume, or may have it soon. What is not there may be written by it. */

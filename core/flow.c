@@ -10,6 +10,7 @@
 #include "core/checksum.h"
 #include "core/slab_way.h"
 #include "core/status.h"
+#include "core/tails.h"
 
 void rbx_flow_init(struct rbx_flow *flow, const struct rbx_flow_ops *ops,
 		   struct rbx_flow_counters *counters)
@@ -86,13 +87,17 @@ static inline void runs_make_room(struct rbx_flow *flow,
 }
 
 /* For a volume with checksums, before the piece is sent. Only a program's write makes new
- * checksums: a copy may be of damaged data, and a repair has them already. */
+ * checksums: a copy may be of damaged data, and a repair has them already. It has its granules, so
+ * those that it writes to tails stay those of the slab. */
 static void checksums_see(struct rbx_flow *flow, struct rbx_piece *piece)
 {
+	if (piece->state != RBX_PIECE_WRITING)
+		return;
 	if (piece->kind == RBX_PIECE_WRITE)
 		rbx_checksum_compute(piece, flow->ops->look(flow, piece));
-	else if (piece->kind == RBX_PIECE_READ &&
-		 piece->state == RBX_PIECE_WRITING)
+	else if (flow->map->shape.has_tails)
+		rbx_checksum_recall(rbx_slab_checksums(piece->slab), piece);
+	if (piece->kind == RBX_PIECE_READ)
 		RBX_ADD_RELAXED(&flow->counters->checksum_repairs, 1);
 }
 
@@ -101,6 +106,7 @@ static void checksums_see(struct rbx_flow *flow, struct rbx_piece *piece)
 static void piece_send(struct rbx_flow *flow, struct rbx_server_runs *runs,
 		       struct rbx_piece *piece)
 {
+	bool has_tails = flow->map->shape.has_tails && piece->state == RBX_PIECE_WRITING;
 	uint32_t mask = piece->send_mask;
 
 	if (flow->map->shape.checksums)
@@ -110,6 +116,9 @@ static void piece_send(struct rbx_flow *flow, struct rbx_server_runs *runs,
 		struct rbx_part *part = &piece->parts[__builtin_ctz(mask)];
 
 		rbx_server_runs_add(runs, part->server, &part->fragment);
+		if (has_tails)
+			rbx_server_runs_add(runs, part->server,
+					    &rbx_tail_part(piece, part->slot)->fragment);
 	}
 }
 

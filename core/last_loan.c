@@ -8,12 +8,12 @@
 
 int rbx_last_loan_map(struct rbx_last_loan *last_loan,
 		      const struct rbx_wire_message *answer,
-		      uint64_t slab_bytes, struct rbx_loan *loan)
+		      uint64_t lent_bytes, struct rbx_loan *loan)
 {
 	struct rbx_loan lent;
 
 	RBX_ASSERT(answer->type == RBX_WIRE_SLAB_LOAN);
-	if (!rbx_wire_loan_makes_sense(&answer->loan, slab_bytes) ||
+	if (!rbx_wire_loan_makes_sense(&answer->loan, lent_bytes) ||
 	    answer->epoch <= last_loan->epoch)
 		return -EPROTO;
 	lent = (struct rbx_loan){

@@ -26,12 +26,12 @@ struct rbx_last_loan {
 	uint64_t epoch; /* 0: none */
 };
 
-/* The answer to SLAB_MAP, of a server that lends so many bytes at a time. 0: the loan is
+/* The answer to SLAB_MAP, which asked for so many bytes (wire/terms.h). 0: the loan is
  * ours, and noted. -EPROTO: no such loan can exist, or it does not fit in a volume's tables
  * (loan.h). */
 int rbx_last_loan_map(struct rbx_last_loan *last_loan,
 		      const struct rbx_wire_message *answer,
-		      uint64_t slab_bytes, struct rbx_loan *loan);
+		      uint64_t lent_bytes, struct rbx_loan *loan);
 
 /* The answer to SLAB_QUERY of a loan. 0: the loan is unchanged. -ESTALE: it is another one. */
 int rbx_last_loan_query(const struct rbx_wire_message *answer,

@@ -32,6 +32,9 @@ struct rbx_cell {
 /* Slots of a slab: its replicas, and one more while a replica is made anew or moved. */
 #define RBX_SLOTS_MAX (RBX_REPLICAS_MAX + 1)
 
+/* The bit of a part for the tail of slot 0. */
+#define RBX_PART_OF_TAIL 16u
+
 enum rbx_piece_kind {
 	RBX_PIECE_READ, /* from one live replica */
 	RBX_PIECE_WRITE, /* to every replica, including those being rebuilt */
@@ -50,7 +53,7 @@ struct rbx_part {
 	struct rbx_piece *piece; /* never changes */
 	uint16_t server; /* where to send it */
 	uint8_t slot; /* its slot in the piece; never changes */
-	uint8_t bit; /* of that slot in a mask; never changes */
+	uint8_t bit; /* in flight_mask of the piece; never changes */
 };
 
 struct rbx_piece {
@@ -80,7 +83,7 @@ struct rbx_piece {
 
 	/* The slab's. Masks have a bit for each slot. */
 	uint8_t send_mask; /* parts the host is to send now */
-	uint8_t flight_mask; /* parts not done */
+	uint8_t flight_mask; /* parts not done; those for tails in the upper four bits */
 	/* These eight bytes are zeroed together by the first step. */
 	int32_t status; /* final once it is idle again */
 	/* Of a read: replicas whose data did not match. Of a write: replicas that missed it
@@ -99,8 +102,9 @@ struct rbx_piece {
 	uint16_t rebuild; /* of a copy: the number of the slab's rebuild */
 	uint8_t source_mask; /* of a copy: which slot was read */
 	uint16_t slots, pages_max; /* the sizes of what follows; never change */
-	struct rbx_part parts[]; /* one for each slot of a slab, and a checksum
-				    for each page of a write (checksum.h) */
+	struct rbx_part parts[]; /* one for each slot of a slab. If the volume has checksums,
+				    behind them one for the tail of each slot (tails.h), and
+				    the checksum of each page of a write (checksum.h) */
 };
 
 static inline struct rbx_piece *rbx_piece_of(struct rbx_node *node)
@@ -119,16 +123,23 @@ static inline struct rbx_part *rbx_part_of(struct rbx_fragment *fragment)
 	return RBX_CONTAINER_OF(fragment, struct rbx_part, fragment);
 }
 
+static inline uint32_t rbx_piece_parts_count(uint32_t slots, uint32_t pages)
+{
+	return pages ? 2 * slots : slots;
+}
+
 /* pages: of the longest write, if the volume has checksums; else 0. */
 static inline size_t rbx_piece_size(uint32_t slots, uint32_t pages)
 {
-	return sizeof(struct rbx_piece) + slots * sizeof(struct rbx_part) +
+	return sizeof(struct rbx_piece) +
+	       rbx_piece_parts_count(slots, pages) * sizeof(struct rbx_part) +
 	       (pages + 1) / 2 * sizeof(uint64_t);
 }
 
+/* Only of a piece that has pages. */
 static inline uint32_t *rbx_piece_checksums(struct rbx_piece *piece)
 {
-	return (uint32_t *)&piece->parts[piece->slots];
+	return (uint32_t *)&piece->parts[2 * piece->slots];
 }
 
 /* For a volume with checksums: the first page of a piece, counted from that of the slab, and
@@ -151,18 +162,21 @@ static inline void rbx_piece_init(struct rbx_piece *piece, uint32_t slots,
 				  struct rbx_fragment *(*done)(
 					  struct rbx_fragment *list))
 {
-	uint32_t slot;
+	uint32_t i;
 
 	RBX_ASSERT(slots <= RBX_SLOTS_MAX);
 	piece->owner = owner;
 	piece->spare_cell = &piece->cell_room;
 	piece->slots = (uint16_t)slots;
 	piece->pages_max = (uint16_t)pages;
-	for (slot = 0; slot < slots; slot++) {
-		piece->parts[slot].piece = piece;
-		piece->parts[slot].slot = (uint8_t)slot;
-		piece->parts[slot].bit = (uint8_t)(1u << slot);
-		piece->parts[slot].fragment.done = done;
+	for (i = 0; i < rbx_piece_parts_count(slots, pages); i++) {
+		bool is_tail = i >= slots;
+		uint32_t slot = is_tail ? i - slots : i;
+
+		piece->parts[i].piece = piece;
+		piece->parts[i].slot = (uint8_t)slot;
+		piece->parts[i].bit = (uint8_t)((is_tail ? RBX_PART_OF_TAIL : 1u) << slot);
+		piece->parts[i].fragment.done = done;
 	}
 }
 

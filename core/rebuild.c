@@ -4,12 +4,23 @@
  */
 #include "core/flow.h"
 
+/* A copy writes to tails as well. */
+static uint32_t pages_of(const struct rbx_slab_shape *shape)
+{
+	return shape->has_tails ? (1u << shape->cell_shift) / RBX_PAGE_BYTES : 0;
+}
+
+size_t rbx_rebuild_copy_size(const struct rbx_slab_shape *shape)
+{
+	return rbx_piece_size(shape->slots, pages_of(shape));
+}
+
 void rbx_rebuild_lend(struct rbx_flow *flow, uint32_t number, void *memory,
 		      uint64_t local_addr)
 {
 	struct rbx_piece *copy = memory;
 
-	rbx_piece_init(copy, flow->map->shape.slots, 0, flow,
+	rbx_piece_init(copy, flow->map->shape.slots, pages_of(&flow->map->shape), flow,
 		       rbx_flow_parts_done);
 	copy->kind = RBX_PIECE_COPY;
 	copy->local_addr = local_addr;

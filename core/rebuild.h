@@ -22,8 +22,10 @@ struct rbx_rebuild {
 	uint64_t copied_bytes; /* atomic: ever */
 };
 
-/* Gives the rebuild zeroed memory for a piece of the flow's map, with a cell at local_addr,
- * for the copy of this number. Before the first rebuild. */
+/* Bytes of memory for the piece of a copy. */
+size_t rbx_rebuild_copy_size(const struct rbx_slab_shape *shape);
+/* Gives the rebuild zeroed memory of that size for a piece of the flow's map, with a cell at
+ * local_addr, for the copy of this number. Before the first rebuild. */
 void rbx_rebuild_lend(struct rbx_flow *flow, uint32_t number, void *memory,
 		      uint64_t local_addr);
 

@@ -107,6 +107,7 @@ struct rbx_slab_shape {
 	bool on_demand; /* slabs begin blank and may be discarded */
 	bool is_named; /* servers keep the slabs when the client goes: upkeep.h */
 	bool is_guarded; /* named, with several replicas: how they are lost is in held.h */
+	bool has_tails; /* named, with checksums: servers keep these, too (tails.h) */
 };
 
 /* A step is made with the lock of the slab's group held, which guards all of this. */
@@ -131,6 +132,7 @@ struct rbx_slab {
 };
 
 RBX_STATIC_ASSERT(sizeof(struct rbx_slab) == 4, "a word");
+RBX_STATIC_ASSERT(RBX_PART_OF_TAIL == 1u << RBX_SLOTS_MAX, "bits of parts and tails");
 RBX_STATIC_ASSERT(RBX_SLOTS_MAX <= 4 && RBX_REPLICAS_MAX < 1u << 2 &&
 			  RBX_REPLICA_LOST < 1 << 3,
 		  "they fit");

@@ -12,6 +12,7 @@
 #include "core/checksum.h"
 #include "core/slab_doubts.h"
 #include "core/status.h"
+#include "core/tails.h"
 
 /* ---- Missing replicas and pages ----------------------------------------------- */
 
@@ -84,6 +85,8 @@ static void send_write(struct rbx_slab *slab, struct rbx_piece *piece,
 {
 	RBX_DEBUG_ASSERT(!piece->failed_mask); /* a piece writes once */
 	rbx_way_send(slab, piece, RBX_PIECE_WRITING, mask, NULL);
+	if (rbx_slab_shape(slab)->has_tails)
+		rbx_tails_prepare(slab, piece);
 	rbx_piece_list_add(todo, piece);
 }
 
@@ -482,7 +485,7 @@ static void land(struct rbx_slab *slab, const struct rbx_part *part)
 	piece->flight_mask ^= part->bit;
 	/* The replica is lost if nothing new is sent to it. */
 	rbx_replica_land(replica);
-	if (!(slab->write_mask & part->bit) && !rbx_replica_flights(replica))
+	if (!(slab->write_mask >> part->slot & 1) && !rbx_replica_flights(replica))
 		slab->attention = true;
 }
 

@@ -117,8 +117,11 @@ static int64_t plugin_get_size(void *handle)
 static int plugin_block_size(void *handle, uint32_t *minimum, uint32_t *preferred,
 			     uint32_t *maximum)
 {
+	struct rbx_volume_status status;
+
 	(void)handle;
-	*minimum = settings.volume.checksums ? PAGE_BYTES : 1;
+	rbx_volume_status(served.volume, &status);
+	*minimum = status.checksums ? PAGE_BYTES : 1;
 	*preferred = PAGE_BYTES;
 	*maximum = REQUEST_BYTES_MAX;
 	return 0;

@@ -129,7 +129,7 @@ static void loan_fill(struct rbx_server *s, const struct rbx_lender_loan *loan,
 		.loan = {
 			.slab_id = loan->slab_id,
 			.remote_addr = (uintptr_t)memory->addr,
-			.length_bytes = s->options.slab_bytes,
+			.length_bytes = memory->lent_bytes,
 			.free_bytes = rbx_server_free_bytes(s),
 			.rkey = memory->mr->rkey,
 		},
@@ -160,6 +160,8 @@ static uint32_t slab_begin(struct rbx_server *s, struct rbx_late_answer *late)
 	late->slab = slab;
 	s->workers.slabs[index].domain = holder->domain;
 	s->workers.slabs[index].is_kept = holder->is_volume;
+	s->workers.slabs[index].lent_bytes =
+		rbx_wire_lent_bytes(s->options.slab_bytes, late->map.has_tail);
 	rbx_workers_prepare(s, index, holder->number);
 	return RBX_REASON_NONE;
 }

@@ -2,9 +2,9 @@
 /*
  * memory_file.h - a file that the memory of a server lies in, and outlives it.
  *
- *	+-------------------+--------+--------+-- -
- *	| state_file.h      | slab 1 | slab 2 |
- *	+-------------------+--------+--------+-- -
+ *	+-------------------+--------+------+--------+------+-- -
+ *	| state_file.h      | slab 1 | tail | slab 2 | tail |
+ *	+-------------------+--------+------+--------+------+-- -
  *
  * The state and the slabs are in one file, so they cannot be parted. The file is on hugetlbfs,
  * tmpfs, a file system with DAX, or any other one that can punch holes. It is mapped and shared:

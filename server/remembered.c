@@ -22,10 +22,26 @@ static uint64_t round_up(uint64_t bytes, uint64_t to_bytes)
 	return (bytes + to_bytes - 1) / to_bytes * to_bytes;
 }
 
-/* The length of the file for these options. */
-static uint64_t size_of(const struct rbx_state_head *head, const struct rbx_server_options *o)
+/* Where a slab begins, it may be on a huge page. */
+static uint64_t apart(const struct rbx_memory_file *file, const struct rbx_state_head *head)
 {
-	return head->memory_at_bytes + rbx_slabs_of_memory(o) * o->slab_bytes;
+	uint64_t tail_bytes = rbx_wire_tail_bytes(head->slab_bytes);
+	bool is_huge = head->slab_bytes % RBX_HUGE_PAGE_BYTES == 0;
+
+	return head->slab_bytes + round_up(tail_bytes, is_huge ? RBX_HUGE_PAGE_BYTES :
+								 file->page_bytes);
+}
+
+uint64_t rbx_remembered_apart(const struct rbx_remembered *remembered)
+{
+	return apart(&remembered->file, &remembered->head);
+}
+
+/* The length of the file for these options. */
+static uint64_t size_of(const struct rbx_memory_file *file, const struct rbx_state_head *head,
+			const struct rbx_server_options *o)
+{
+	return head->memory_at_bytes + rbx_slabs_of_memory(o) * apart(file, head);
 }
 
 static int slabs_check(const struct rbx_memory_file *file, const struct rbx_server_options *o)
@@ -56,7 +72,7 @@ static int head_check(const struct rbx_server *s, const struct rbx_state_head *h
 				 file->path, (unsigned long long)head->slab_bytes >> 10,
 				 (unsigned long long)s->options.slab_bytes >> 10,
 				 (unsigned long long)head->slab_bytes >> 10);
-	if (file->size_bytes < head->memory_at_bytes + head->slabs_count * head->slab_bytes ||
+	if (file->size_bytes < head->memory_at_bytes + head->slabs_count * apart(file, head) ||
 	    head->memory_at_bytes % file->page_bytes)
 		return is_no_good(file, -EBADMSG, "was cut short");
 	if (head->file_id != file->id)
@@ -102,7 +118,7 @@ static int begin_new(struct rbx_server *s)
 					    RBX_MAX(file->page_bytes,
 						    (uint64_t)RBX_HUGE_PAGE_BYTES)),
 	};
-	int err = rbx_memory_file_map_state(file, size_of(&head, &s->options),
+	int err = rbx_memory_file_map_state(file, size_of(file, &head, &s->options),
 					    rbx_state_bytes_of(head.slabs_count));
 
 	if (err)
@@ -167,7 +183,8 @@ int rbx_remembered_make_room(struct rbx_server *s, const struct rbx_server_optio
 
 	if (!rbx_remembers(r) || slabs_count <= r->head.slabs_count)
 		return 0;
-	err = rbx_memory_file_grow(&r->file, size_of(&r->head, o), rbx_state_bytes_of(slabs_count));
+	err = rbx_memory_file_grow(&r->file, size_of(&r->file, &r->head, o),
+				   rbx_state_bytes_of(slabs_count));
 	if (err)
 		return err;
 	r->head.slabs_count = slabs_count;

@@ -22,6 +22,7 @@
 #define RBX_SERVER_REMEMBERED_H
 
 #include "server/memory_file.h"
+#include "wire/terms.h"
 
 struct rbx_kept_volume;
 struct rbx_server;
@@ -68,10 +69,15 @@ void rbx_forget_slab(struct rbx_server *s, uint64_t slab_id);
 /* Whether a slab outlives the process. */
 bool rbx_slab_is_remembered(const struct rbx_server *s, uint64_t slab_id);
 
+/* How far slabs are apart in the file: each has room for a tail (wire/terms.h). That of a slab
+ * without one is a hole. */
+uint64_t rbx_remembered_apart(const struct rbx_remembered *remembered);
+
 /* Where a slab lies in the file. */
 static inline uint64_t rbx_remembered_at(const struct rbx_remembered *remembered, uint64_t slab_id)
 {
-	return remembered->head.memory_at_bytes + (slab_id - 1) * remembered->head.slab_bytes;
+	return remembered->head.memory_at_bytes +
+	       (slab_id - 1) * rbx_remembered_apart(remembered);
 }
 
 #endif

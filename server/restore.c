@@ -77,6 +77,8 @@ static int slab_restore(struct rbx_server *s, const struct found *found)
 	kept->holder.slabs_held++;
 	memory->domain = kept->holder.domain;
 	memory->is_kept = true;
+	memory->lent_bytes = rbx_wire_lent_bytes(s->options.slab_bytes,
+						 kept->record.flags & RBX_WIRE_CHECKSUMS);
 	memory->work = RBX_SLAB_PREPARE;
 	return rbx_slab_attach(s, memory);
 }
@@ -94,7 +96,7 @@ static int rest_empty(struct rbx_server *s)
 			next++;
 		if (next > first)
 			err = rbx_memory_file_punch(&r->file, rbx_remembered_at(r, first),
-						    (next - first) * r->head.slab_bytes);
+						    (next - first) * rbx_remembered_apart(r));
 	}
 	if (err)
 		return rbx_error(err, "cannot empty what is not lent of memory file %s: %s",

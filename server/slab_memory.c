@@ -23,6 +23,10 @@
  * ones: then a device has fewer translations to look up. If none are left, the next slab
  * uses small pages.
  *
+ * A slab of a volume with checksums has a tail for them (wire/terms.h): it is longer, and has one
+ * key. With its tail it rarely consists of whole huge pages, so usually it is on small ones. The
+ * tail does not count as lent.
+ *
  * Both making and ending go in steps of at most RBX_SLAB_STEP_BYTES. So a worker
  * (workers.c) soon notices that a slab is not wanted any more, and no other thread waits
  * long for the lock of the process's mappings. Registering is one step and deregistering
@@ -80,7 +84,7 @@ out_close:
 
 static int slab_open_in_file(const struct rbx_server *s, struct rbx_slab_memory *slab)
 {
-	uint64_t length_bytes = s->options.slab_bytes;
+	uint64_t length_bytes = slab->lent_bytes;
 
 	slab->is_huge = false;
 	slab->fd = s->remembered.file.fd;
@@ -98,7 +102,7 @@ static int slab_open_in_file(const struct rbx_server *s, struct rbx_slab_memory 
 
 static void slab_close(const struct rbx_server *s, struct rbx_slab_memory *slab)
 {
-	munmap(slab->addr, s->options.slab_bytes);
+	munmap(slab->addr, slab->lent_bytes);
 	if (slab->fd != s->remembered.file.fd)
 		close(slab->fd);
 	slab->addr = NULL;
@@ -108,7 +112,7 @@ static void slab_close(const struct rbx_server *s, struct rbx_slab_memory *slab)
 static int slab_open_best(const struct rbx_server *s,
 			  struct rbx_slab_memory *slab)
 {
-	uint64_t length_bytes = s->options.slab_bytes;
+	uint64_t length_bytes = slab->lent_bytes;
 
 	if (rbx_remembers(&s->remembered))
 		return slab_open_in_file(s, slab);
@@ -130,7 +134,7 @@ static uint64_t step_bytes(const struct rbx_server *s, const struct rbx_slab_mem
 
 static int slab_populate(const struct rbx_server *s, struct rbx_slab_memory *slab)
 {
-	uint64_t bytes = step_bytes(s, slab, s->options.slab_bytes - slab->done_bytes);
+	uint64_t bytes = step_bytes(s, slab, slab->lent_bytes - slab->done_bytes);
 	int err = 0;
 
 	/* A file system that is full says so, and does not send a signal. */
@@ -157,7 +161,7 @@ static int slab_register(const struct rbx_server *s,
 	const struct rbx_mr_init init = {
 		.domain = slab->domain,
 		.addr = slab->addr,
-		.length_bytes = s->options.slab_bytes,
+		.length_bytes = slab->lent_bytes,
 		.rights = RBX_REMOTE_READ | RBX_REMOTE_WRITE | RBX_LOCAL_WRITE,
 		.memory_fd = slab->is_kept || rbx_remembers(&s->remembered) ? -1 : slab->fd,
 	};
@@ -174,7 +178,7 @@ static int slab_register(const struct rbx_server *s,
 int rbx_slab_prepare_step(const struct rbx_server *s,
 			  struct rbx_slab_memory *slab)
 {
-	uint64_t length_bytes = s->options.slab_bytes;
+	uint64_t length_bytes = slab->lent_bytes;
 	int err;
 
 	if (!slab->addr) {
@@ -249,7 +253,7 @@ int rbx_slab_attach(const struct rbx_server *s, struct rbx_slab_memory *slab)
 	if (err)
 		return rbx_error(err, "cannot map a slab of memory file %s: %s",
 				 s->remembered.file.path, strerror(-err));
-	slab->done_bytes = s->options.slab_bytes;
+	slab->done_bytes = slab->lent_bytes;
 	return slab_register(s, slab);
 }
 

@@ -23,7 +23,7 @@
 #include "core/limits.h"
 #include "wire/record.h"
 
-#define RBX_STATE_VERSION 1u
+#define RBX_STATE_VERSION 2u
 #define RBX_STATE_BOOT_BYTES 40u /* a text, zeros from its end on */
 
 /* The length of a copy of each kind of entry, and where the entries begin. */

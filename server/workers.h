@@ -37,6 +37,7 @@ struct rbx_slab_memory {
 	bool is_huge; /* on huge pages */
 	uint64_t done_bytes; /* bytes that have pages */
 	bool is_kept; /* of a named volume */
+	uint64_t lent_bytes; /* the slab, and its tail if it has one (wire/terms.h) */
 	struct rbx_domain *domain; /* the keys of this domain give access */
 	struct rbx_mr *mr; /* NULL: no peer has access */
 };

@@ -41,6 +41,7 @@ static int make(struct rbx_sim_client *client, const char *servers, const char *
 
 	rbx_volume_create_options_defaults(&options);
 	options.replicas = client->volume_options.replicas;
+	options.checksums = client->volume_options.checksums;
 	err = rbx_volume_create(client->ctx, servers, name, RBX_PAGE_BYTES, &options);
 	if (err == -EEXIST) /* at some servers only */
 		err = rbx_volume_remove(client->ctx, servers, name, true);
@@ -80,6 +81,7 @@ static int open_by_name(struct rbx_volume_options options, const char *name,
 	rbx_sim_servers_name(servers, true);
 	options.name = name;
 	options.replicas = 1; /* as it was made */
+	options.checksums = 0;
 	options.take_over = true;
 	return rbx_volume_open(ctx, volume, servers, 0, &options);
 }

@@ -15,6 +15,7 @@ void rbx_sim_replicas_compare(const struct rbx_sim_client *client, enum rbx_sim_
 {
 	const struct rbx_volume_map *map = client->volume->control.flow.map;
 	size_t bytes = (size_t)1 << map->shape.slab_shift;
+	size_t tail_bytes = map->shape.has_tails ? bytes / RBX_PAGE_BYTES * sizeof(uint32_t) : 0;
 
 	for (uint32_t i = 0; i < map->slab_count; i++) {
 		const struct rbx_slab *slab = rbx_slab_at(&map->shape, i);
@@ -24,6 +25,10 @@ void rbx_sim_replicas_compare(const struct rbx_sim_client *client, enum rbx_sim_
 			const void *here = (void *)(uintptr_t)rbx_replica_addr(
 				rbx_slab_replica(slab, (uint32_t)__builtin_ctz(j)));
 
+			if (tail_bytes && memcmp((const char *)here + bytes,
+						 rbx_slab_checksums(slab), tail_bytes) != 0)
+				rbx_sim_fail("tails-agree", "client %u: slab %u has other checksums than a server",
+					     client->index, i);
 			if (!first) {
 				first = here;
 				continue;

@@ -162,7 +162,9 @@ static void named_load(void)
 		struct rbx_volume_options *options =
 			&rbx_sim_world.clients[i].volume_options;
 
-		options->checksums = 0;
+		/* One replica has none. Half of the others do, as drawn with the client. */
+		if (rbx_sim_world.one_replica)
+			options->checksums = 0;
 		options->on_demand = 0;
 	}
 }

@@ -122,7 +122,7 @@ static void walk_map(struct rbx_cursor *c, struct rbx_wire_message *m)
 {
 	rbx_cursor_u64(c, &m->map.label);
 	rbx_cursor_u32(c, &m->map.is_complete);
-	rbx_cursor_zeros(c, 4);
+	rbx_cursor_u32(c, &m->map.has_tail);
 }
 
 static void walk_volume_open(struct rbx_cursor *c, struct rbx_wire_message *m)
@@ -335,7 +335,8 @@ static bool message_makes_sense(const struct rbx_wire_message *m)
 	case RBX_WIRE_USER_MESSAGE_TAKEN:
 		return m->user_message_taken.refused <= 1;
 	case RBX_WIRE_SLAB_MAP:
-		return m->map.is_complete <= 1 && (m->map.label || !m->map.is_complete);
+		return m->map.is_complete <= 1 && m->map.has_tail <= 1 &&
+		       (m->map.label || !(m->map.is_complete || m->map.has_tail));
 	case RBX_WIRE_VOLUME_OPEN:
 		return volume_open_makes_sense(&m->volume_open);
 	case RBX_WIRE_VOLUME:

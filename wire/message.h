@@ -107,6 +107,7 @@ struct rbx_wire_welcome {
 struct rbx_wire_map {
 	uint64_t label; /* 1 + the index of the slab in the named volume; 0: there is none */
 	uint32_t is_complete; /* 1: zeros are its contents */
+	uint32_t has_tail; /* 1: lent with room for the checksums of its pages (terms.h) */
 };
 
 enum rbx_wire_open_mode {

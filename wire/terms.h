@@ -58,10 +58,28 @@ static inline uint32_t rbx_wire_answer_ms(uint16_t type, uint32_t answer_ms)
 		       answer_ms * RBX_WIRE_SLAB_ANSWER_TIMES;
 }
 
-static inline bool rbx_wire_loan_makes_sense(const struct rbx_wire_loan *loan,
-					     uint64_t slab_bytes)
+/* The tail of a slab: behind its data, 4 bytes for each page of it, up to a whole page. */
+#define RBX_WIRE_CHECKSUM_BYTES 4u
+
+static inline uint64_t rbx_wire_tail_bytes(uint64_t slab_bytes)
 {
-	return loan->slab_id && loan->length_bytes == slab_bytes &&
+	uint64_t pages_count = slab_bytes / RBX_WIRE_SLAB_UNIT_BYTES;
+	uint64_t unit_bytes = RBX_WIRE_SLAB_UNIT_BYTES;
+
+	return (pages_count * RBX_WIRE_CHECKSUM_BYTES + unit_bytes - 1) / unit_bytes * unit_bytes;
+}
+
+/* What is lent with a slab of so many bytes. */
+static inline uint64_t rbx_wire_lent_bytes(uint64_t slab_bytes, bool has_tail)
+{
+	return slab_bytes + (has_tail ? rbx_wire_tail_bytes(slab_bytes) : 0);
+}
+
+/* lent_bytes: of rbx_wire_lent_bytes(). */
+static inline bool rbx_wire_loan_makes_sense(const struct rbx_wire_loan *loan,
+					     uint64_t lent_bytes)
+{
+	return loan->slab_id && loan->length_bytes == lent_bytes &&
 	       loan->remote_addr <= UINT64_MAX - loan->length_bytes;
 }
 

@@ -36,6 +36,12 @@ static const struct cli_option create_options[] = {
 	{ "keep", "TIME|ever", "how long it stays while no program has it open",
 	  volume_set_keep, .field = &volume_wanted.keep_s, .words = "ever", .preset = "ever",
 	  .details = "A number with `s`, `m`, `h` or `d`: seconds, minutes, hours or days." },
+	{ "checksums", NULL, "keep a CRC32C of each 4 KiB page at the servers", cli_set_flag,
+	  .field = &volume_wanted.checksums,
+	  .details = "A page that is damaged at one server is read from another one, and written there "
+		     "anew. Needs 2 replicas or more; programs then read and write multiples of 4096 "
+		     "bytes. It takes 1 KiB for each MiB at each server, and in the program that has "
+		     "the volume open." },
 	{ "reserve", NULL, "borrow the memory of all slabs now, and keep it", cli_set_flag,
 	  .field = &volume_wanted.reserve,
 	  .details = "Then no write ends with ENOSPC. If the servers have not so much free, the volume "
@@ -74,6 +80,7 @@ static int create_call(struct rbx_context *ctx)
 	rbx_volume_create_options_defaults(&options);
 	options.keep_s = volume_wanted.keep_s;
 	options.replicas = volume_wanted.replicas;
+	options.checksums = volume_wanted.checksums;
 	if (volume_wanted.reserve)
 		return create_reserved(ctx, &options);
 	return rbx_volume_create(ctx, volume_wanted.servers, volume_wanted.name,

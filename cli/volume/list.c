@@ -70,7 +70,7 @@ json_t *volume_info_json(const struct rbx_volume_info *info)
 	char id[VOLUME_ID_TEXT];
 
 	snprintf(id, sizeof(id), "%016" PRIx64, info->volume_id);
-	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:o, s:b, s:s, s:i, s:i, s:i, s:i, s:i}", "name",
+	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:o, s:b, s:s, s:i, s:i, s:i, s:i, s:i, s:b}", "name",
 			 info->name, "owner", info->owner, "volume_id", id, "volume_bytes",
 			 (json_int_t)info->volume_bytes, "slab_bytes",
 			 (json_int_t)info->slab_bytes, "reserved_bytes",
@@ -80,7 +80,7 @@ json_t *volume_info_json(const struct rbx_volume_info *info)
 			 "is_open", (int)info->is_open, "writer", info->writer, "servers",
 			 (int)info->servers, "servers_there", (int)info->servers_there,
 			 "servers_out", (int)info->servers_out, "replicas", (int)info->replicas, "copies",
-			 (int)info->copies);
+			 (int)info->copies, "checksums", (int)info->checksums);
 }
 
 static int print_json(const struct cli_command *command, json_t *json)
@@ -245,6 +245,7 @@ static int print_table(const struct rbx_volume_info *info, const struct members 
 	printf("  %-14s %u\n", "servers_out", info->servers_out);
 	printf("  %-14s %u\n", "replicas", info->replicas);
 	printf("  %-14s %u\n", "copies", info->copies);
+	printf("  %-14s %s\n", "checksums", info->checksums ? "yes" : "no");
 	for (int i = 0; i < members->count; i++)
 		printf("  %-14s %016" PRIx64 "  %-7s  %s\n", "member",
 		       members->list[i].incarnation, state_of(&members->list[i]),

@@ -38,6 +38,7 @@ struct volume_wanted {
 	uint64_t keep_s;
 	uint32_t replicas;
 	uint32_t reserve;
+	uint32_t checksums;
 	uint32_t force;
 	uint32_t take_over;
 	uint32_t as_json;

@@ -535,6 +535,7 @@ struct rbx_volume_status {
 	/* With all replicas live, but two of them where one failure takes both: no other
 	 * server lent memory. */
 	uint32_t slabs_together;
+	uint32_t checksums; /* 1: it has them, so requests must be multiples of 4 KiB */
 };
 
 /**

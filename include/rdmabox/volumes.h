@@ -50,6 +50,13 @@ struct rbx_volume_create_options {
 	 * at a time. It must not block. Default: NULL. */
 	void (*progress)(uint64_t done_bytes, uint64_t all_bytes, void *user);
 	void *user; /* passed to `progress`. Default: NULL. */
+	/* 1: a CRC32C for each 4 KiB page stays with the volume at its servers, and with the
+	 * program that has it open. A page that is damaged at a server is read from another one,
+	 * and written there anew; if it is damaged at all of them, the read ends with -EIO.
+	 * Requests must then be multiples of 4 KiB, else -EINVAL. Needs 2 replicas at least. It
+	 * costs 1 KiB at each server that has a slab, and in the program, for each MiB. Default:
+	 * 0. */
+	uint32_t checksums;
 };
 
 /**
@@ -86,7 +93,8 @@ rbx_volume_create_options_defaults(struct rbx_volume_create_options *options)
  * Returns 0, or:
  *	-EEXIST: a server has a volume of this name
  *	-EINVAL: the name, the size, the list of servers or an option is not allowed; there
- *		are fewer servers than replicas; or they lend slabs of different lengths
+ *		are fewer servers than replicas; they lend slabs of different lengths; or there
+ *		are checksums and one replica
  *	-EDQUOT: at a server this credential has as many volumes as it may have, or it would have
  *		more memory reserved there
  *	-ENOSPC: a server keeps as many volumes as it can; or the servers have not so much memory
@@ -326,6 +334,7 @@ struct rbx_volume_info {
 	/* memory that its servers keep for it, written or not, with all replicas; 0: it was made
 	 * without `reserve` */
 	uint64_t reserved_bytes;
+	uint32_t checksums; /* 1: its servers keep a checksum of each page */
 };
 
 /**

@@ -15,7 +15,7 @@ int rbx_volume_copies_make(struct rbx_volume *volume)
 	if (!volume->copies_memory)
 		return rbx_error(-ENOMEM, "out of memory");
 	for (i = 0; i < RBX_COPIES_MAX; i++) {
-		void *copy = calloc(1, rbx_piece_size(shape->slots, 0));
+		void *copy = calloc(1, rbx_rebuild_copy_size(shape));
 
 		if (!copy)
 			return rbx_error(-ENOMEM, "out of memory");

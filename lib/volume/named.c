@@ -29,7 +29,9 @@ int rbx_volume_named_begin(struct rbx_volume *volume, const char *servers, char 
 	err = rbx_opening_begin(&volume->control, crowd, volume->options.name,
 				volume->options.take_over, members);
 	rbx_crowd_close(crowd);
-	if (!err) /* it has as many as it was made with */
+	if (!err) { /* as it was made */
 		volume->options.replicas = volume->control.named->record.replicas;
+		volume->options.checksums = rbx_named_has_tails(volume->control.named);
+	}
 	return err;
 }

@@ -101,6 +101,8 @@ static int replicas_check(const struct rbx_volume_create_options *options,
 	if (!options->replicas || options->replicas > RBX_REPLICAS_MAX)
 		return rbx_error(-EINVAL, "replicas=%u: it must be 1 to %u", options->replicas,
 				 RBX_REPLICAS_MAX);
+	if (options->checksums && options->replicas == 1)
+		return rbx_error(-EINVAL, "checksums need 2 replicas or more: with one, what a program leaves that dies could not be told from damage");
 	if (options->replicas > crowd->count)
 		return rbx_error(-EINVAL, "%u replicas need as many servers, but %u are given",
 				 options->replicas, crowd->count);
@@ -130,7 +132,8 @@ static int record_make(struct rbx_named *named, const struct rbx_crowd *crowd, u
 	named->record.keep_s = options->keep_s;
 	named->record.replicas = options->replicas;
 	named->record.copies = options->replicas;
-	named->record.flags = RBX_WIRE_EVEN | (options->reserve ? RBX_WIRE_RESERVED : 0);
+	named->record.flags = RBX_WIRE_EVEN | (options->reserve ? RBX_WIRE_RESERVED : 0) |
+			      (options->checksums ? RBX_WIRE_CHECKSUMS : 0);
 	rbx_named_make(named, id | 1, incarnations, crowd->count);
 	return 0;
 }

@@ -82,6 +82,7 @@ static int volume_add(struct found *found, uint64_t incarnation,
 	info->replicas = record->replicas;
 	info->copies = record->copies;
 	info->reserved_bytes = reserved_bytes(record);
+	info->checksums = (record->flags & RBX_WIRE_CHECKSUMS) != 0;
 	return 0;
 }
 

@@ -163,9 +163,14 @@ static int unwritten_tell(struct rbx_session *session, struct rbx_wire_intents *
 	return rbx_session_talk(session, &m);
 }
 
-static int slab_borrow(struct rbx_session *session, uint64_t slab, struct rbx_wire_intents *intents)
+static int slab_borrow(const struct rbx_named *named, struct rbx_session *session, uint64_t slab,
+		       struct rbx_wire_intents *intents)
 {
-	const struct rbx_wire_map map = { .label = slab + 1, .is_complete = 1 };
+	const struct rbx_wire_map map = {
+		.label = slab + 1,
+		.is_complete = 1,
+		.has_tail = rbx_named_has_tails(named),
+	};
 	struct rbx_loan loan;
 	int err = rbx_session_map_for(session, &map, &loan);
 
@@ -195,7 +200,7 @@ static int server_act(void *user, uint32_t server)
 	for (i = 0; i < b->slabs_count && !err && !RBX_LOAD_RELAXED(&b->has_failed); i++) {
 		if (!is_planned(b, i, server))
 			continue;
-		err = slab_borrow(session, b->wanted->from_slab + i, &intents);
+		err = slab_borrow(b->named, session, b->wanted->from_slab + i, &intents);
 		if (!err)
 			progressed(b);
 	}

@@ -218,6 +218,7 @@ int rbx_volume_turn_wait(struct rbx_volume_control *control)
 
 	if (!rbx_context_options(ctx)->pollers)
 		(void)rbx_poll(ctx); /* the program polls */
+	rbx_plug_flush();
 	usleep(100);
 	return 0;
 }
@@ -410,6 +411,7 @@ void rbx_volume_status_sized(struct rbx_volume *volume,
 		.slabs_together = census.together,
 		.slabs_blank = census.blank,
 		.replicas = volume->options.replicas,
+		.checksums = volume->control.flow.map->shape.checksums != NULL,
 		.rebuilt_bytes =
 			RBX_LOAD_RELAXED(&volume->control.flow.rebuild.copied_bytes),
 	};

@@ -168,7 +168,7 @@ static void all_labels_are_told(void **state)
 	assert_int_equal(named_open(session, RBX_WIRE_OPEN_CREATE, "db", 1, NULL), 0);
 	for (i = 1; i <= SLABS; i++)
 		assert_int_equal(rbx_session_map_for(
-					 session, &(struct rbx_wire_map){ i, i % 2 }, &loan),
+					 session, &(struct rbx_wire_map){ i, i % 2, 0 }, &loan),
 				 0);
 	complete.slab_id = loan.slab_id; /* of the last one, which has an odd label */
 	complete.epoch = loan.epoch + 1;

@@ -83,7 +83,7 @@ static void former_writer_is_shut_out_before_the_next_one_is_in(void **state)
 	memset(world.memory, 0xee, WORLD_SLAB_BYTES);
 	assert_int_not_equal(world_transfer(&world, former_qp, RBX_OP_WRITE, &loan), 0);
 	assert_int_not_equal(world_transfer(&world, former_qp, RBX_OP_READ, &loan), 0);
-	assert_int_not_equal(rbx_session_map_for(former, &(struct rbx_wire_map){ 4, 1 }, &more),
+	assert_int_not_equal(rbx_session_map_for(former, &(struct rbx_wire_map){ 4, 1, 0 }, &more),
 			     0);
 	accept = named_accept_of(&volume, 1, 2);
 	assert_int_not_equal(rbx_session_talk(former, &accept), 0);

@@ -98,7 +98,7 @@ static struct rbx_wire_message sample(uint16_t type)
 			(struct rbx_wire_user_message_taken){ 24, 1 };
 		break;
 	case RBX_WIRE_SLAB_MAP:
-		m.map = (struct rbx_wire_map){ 25, 1 };
+		m.map = (struct rbx_wire_map){ 25, 1, 1 };
 		break;
 	case RBX_WIRE_SLAB_COMPLETE:
 	case RBX_WIRE_SLAB_INCOMPLETE:

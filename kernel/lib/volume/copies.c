@@ -15,7 +15,7 @@ static int copy_make(struct rbx_volume *volume, uint32_t index)
 
 	volume->copies_memory[index] =
 		kmalloc((size_t)1 << shape->cell_shift, GFP_KERNEL);
-	copy = kzalloc(rbx_piece_size(shape->slots, 0), GFP_KERNEL);
+	copy = kzalloc(rbx_rebuild_copy_size(shape), GFP_KERNEL);
 	if (!volume->copies_memory[index] || !copy) {
 		kfree(copy);
 		return -ENOMEM;

@@ -86,13 +86,14 @@ static struct rbx_volume *volume_open(struct rbx_context *ctx)
 	return volume;
 }
 
-static void volume_make(uint32_t replicas)
+static void volume_make(uint32_t replicas, uint32_t checksums)
 {
 	struct rbx_context *ctx = tenant_context("");
 	struct rbx_volume_create_options options;
 
 	rbx_volume_create_options_defaults(&options);
 	options.replicas = replicas;
+	options.checksums = checksums;
 	if (rbx_volume_create(ctx, pool, "db", (uint64_t)PAGES * PAGE, &options))
 		fail_msg("%s", rbx_last_error());
 	rbx_close(ctx);
@@ -163,14 +164,14 @@ static void kill_under_writer(struct rbx_volume *volume, unsigned int *seed, boo
 		server_start(!first);
 }
 
-static void run(uint32_t replicas, bool both)
+static void run(uint32_t replicas, uint32_t checksums, bool both)
 {
 	unsigned int seed = 7;
 	struct rbx_volume *volume;
 	struct rbx_context *ctx;
 	int round;
 
-	volume_make(replicas);
+	volume_make(replicas, checksums);
 	for (round = 0; round < ROUNDS; round++) {
 		ctx = tenant_context("peer_timeout_ms=1000");
 		volume = volume_open(ctx);
@@ -192,19 +193,25 @@ static void run(uint32_t replicas, bool both)
 static void one_replica_is_there_after_a_kill(void **state)
 {
 	(void)state;
-	run(1, false);
+	run(1, 0, false);
 }
 
 static void one_replica_is_there_after_all_are_killed(void **state)
 {
 	(void)state;
-	run(1, true);
+	run(1, 0, true);
 }
 
 static void replicas_are_there_after_all_are_killed(void **state)
 {
 	(void)state;
-	run(2, true);
+	run(2, 0, true);
+}
+
+static void checksums_are_there_after_all_are_killed(void **state)
+{
+	(void)state;
+	run(2, 1, true);
 }
 
 /* While nobody has the volume open nobody is put out, whatever is killed. */
@@ -216,7 +223,7 @@ static void closed_volume_does_not_notice(void **state)
 	int round, i;
 
 	(void)state;
-	volume_make(2);
+	volume_make(2, 0);
 	volume = volume_open(ctx);
 	for (round = 0; round < 3; round++) {
 		for (i = 0; i < 4; i++) {
@@ -304,7 +311,7 @@ static void slab_that_one_server_has_is_one_copy(void **state)
 	pid = writer_start(ends);
 	alone = tenant_server();
 	snprintf(pool, sizeof(pool), "%s,%s", rbx_server_address(alone), servers[1].address);
-	volume_make(2);
+	volume_make(2, 0);
 	assert_int_equal(write(ends[1], pool, sizeof(pool)), sizeof(pool));
 	assert_int_equal(read(ends[0], &byte, 1), 1);
 	server_process_signal(&servers[1], SIGSTOP);
@@ -343,6 +350,7 @@ int main(void)
 		TEST(one_replica_is_there_after_a_kill),
 		TEST(one_replica_is_there_after_all_are_killed),
 		TEST(replicas_are_there_after_all_are_killed),
+		TEST(checksums_are_there_after_all_are_killed),
 		TEST(closed_volume_does_not_notice),
 		TEST(what_sessions_had_is_gone_after_a_kill),
 		TEST(slab_that_one_server_has_is_one_copy),

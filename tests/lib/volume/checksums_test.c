@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * checksums_test.c - a named volume whose servers keep the checksums of its pages: what comes back
+ * is what was written, or an error.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "include/rdmabox/volumes.h"
+#include "server/state.h"
+#include "tests/lib/volume/three_servers.h"
+
+#define SLABS 3
+#define REPLICAS 2
+#define PAGE 4096u
+#define SLAB ((uint64_t)TENANT_SLAB_BYTES)
+#define SIZE (SLABS * SLAB)
+#define PAGES ((uint32_t)(SIZE / PAGE))
+#define PLACES 16u /* in all stripes of a slab, each with both parities */
+#define WRITES 500u /* before a writer is killed */
+
+static struct rbx_volume_create_options checked(void)
+{
+	struct rbx_volume_create_options options;
+
+	rbx_volume_create_options_defaults(&options);
+	options.replicas = REPLICAS;
+	options.checksums = 1;
+	return options;
+}
+
+static struct rbx_context *context_of_volume(struct rbx_volume **volume)
+{
+	struct rbx_context *ctx = tenant_context("");
+	struct rbx_volume_options options;
+
+	rbx_volume_options_defaults(&options);
+	options.name = "db";
+	options.take_over = 1;
+	if (rbx_volume_open(ctx, volume, pool, 0, &options))
+		fail_msg("%s", rbx_last_error());
+	return ctx;
+}
+
+static void volume_make(void)
+{
+	struct rbx_volume_create_options options = checked();
+	struct rbx_context *ctx = tenant_context("");
+
+	assert_int_equal(rbx_volume_create(ctx, pool, "db", SIZE, &options), 0);
+	rbx_close(ctx);
+}
+
+static void close_all(struct rbx_context *ctx, struct rbx_volume *volume)
+{
+	assert_int_equal(rbx_volume_close(volume), 0);
+	rbx_close(ctx);
+}
+
+static void volume_remove(void)
+{
+	struct rbx_context *ctx = tenant_context("");
+
+	assert_int_equal(rbx_volume_remove(ctx, pool, "db", 0), 0);
+	rbx_close(ctx);
+}
+
+static void write_page(struct rbx_volume *volume, uint64_t offset)
+{
+	uint8_t page[PAGE];
+
+	tenant_fill(page, PAGE, offset);
+	assert_int_equal(rbx_write(volume, page, PAGE, offset), 0);
+}
+
+static void expect_page(struct rbx_volume *volume, uint64_t offset)
+{
+	uint8_t page[PAGE], expected[PAGE];
+
+	tenant_fill(expected, PAGE, offset);
+	assert_int_equal(rbx_read(volume, page, PAGE, offset), 0);
+	assert_memory_equal(page, expected, PAGE);
+}
+
+/* ---- What servers have ---------------------------------------------------------------*/
+
+/* A server's copy of the slab of this offset; NULL: it has none. */
+static uint8_t *slab_at(struct rbx_server *server, uint64_t offset)
+{
+	uint8_t *found = NULL;
+	uint32_t i;
+
+	pthread_mutex_lock(&server->lock);
+	for (i = 0; i < RBX_LENT_SLABS_MAX && !found; i++)
+		if (server->slabs[i].holder && server->slabs[i].map.label == 1 + offset / SLAB)
+			found = server->workers.slabs[i].addr;
+	pthread_mutex_unlock(&server->lock);
+	return found;
+}
+
+/* The nth copy of a page. */
+static uint8_t *copy_of(uint64_t offset, uint32_t nth)
+{
+	uint32_t i;
+
+	for (i = 0; i < SERVERS; i++) {
+		uint8_t *slab = slab_at(servers[i], offset);
+
+		if (slab && !nth--)
+			return slab + offset % SLAB;
+	}
+	fail_msg("there are fewer copies");
+	return NULL;
+}
+
+/* The checksum that is kept with it. */
+static uint32_t *checksum_of(uint64_t offset, uint32_t nth)
+{
+	uint8_t *slab = copy_of(offset / SLAB * SLAB, nth);
+
+	return (uint32_t *)(slab + SLAB) + offset % SLAB / PAGE;
+}
+
+static void expect_equal_copies(uint64_t offset)
+{
+	assert_memory_equal(copy_of(offset, 0), copy_of(offset, 1), PAGE);
+	assert_int_equal(*checksum_of(offset, 0), *checksum_of(offset, 1));
+}
+
+/* ---- Tests -----------------------------------------------------------------------------*/
+
+static void one_replica_has_no_checksums(void **state)
+{
+	struct rbx_volume_create_options options = checked();
+	struct rbx_context *ctx = tenant_context("");
+
+	(void)state;
+	options.replicas = 1;
+	assert_int_equal(rbx_volume_create(ctx, pool, "db", SIZE, &options), -EINVAL);
+	assert_non_null(strstr(rbx_last_error(), "2 replicas"));
+	rbx_close(ctx);
+}
+
+static void volume_says_that_it_has_checksums(void **state)
+{
+	struct rbx_volume_info info = { .name = "" };
+	struct rbx_volume_status status;
+	struct rbx_volume *volume;
+	struct rbx_context *ctx;
+	uint8_t byte = 0;
+
+	(void)state;
+	volume_make();
+	ctx = context_of_volume(&volume);
+	rbx_volume_status(volume, &status);
+	assert_int_equal(status.checksums, 1);
+	assert_int_equal(rbx_volume_list(ctx, pool, &info, 1), 1);
+	assert_int_equal(info.checksums, 1);
+	assert_int_equal(rbx_write(volume, &byte, 1, 0), -EINVAL);
+	close_all(ctx, volume);
+	volume_remove();
+}
+
+/* Which replica is read depends on the place. So of all places some are read where they are
+ * damaged, and these are repaired. */
+static void page_that_is_damaged_at_one_server_is_repaired(void **state)
+{
+	uint32_t i, repaired_count[REPLICAS] = { 0 };
+	struct rbx_volume *volume;
+	struct rbx_context *ctx;
+
+	(void)state;
+	volume_make();
+	ctx = context_of_volume(&volume);
+	for (i = 0; i < PLACES; i++)
+		write_page(volume, i * SLAB / PLACES);
+	close_all(ctx, volume);
+	for (i = 0; i < PLACES; i++)
+		copy_of(i * SLAB / PLACES, i % REPLICAS)[i] ^= 1;
+	ctx = context_of_volume(&volume);
+	for (i = 0; i < PLACES; i++) {
+		uint64_t repairs_count = tenant_stats(ctx).checksum_repairs;
+
+		expect_page(volume, i * SLAB / PLACES);
+		if (tenant_stats(ctx).checksum_repairs == repairs_count)
+			continue;
+		expect_equal_copies(i * SLAB / PLACES);
+		repaired_count[i % REPLICAS]++;
+	}
+	for (i = 0; i < REPLICAS; i++)
+		assert_true(repaired_count[i]);
+	close_all(ctx, volume);
+	volume_remove();
+}
+
+static void page_that_is_damaged_everywhere_is_an_error(void **state)
+{
+	struct rbx_volume *volume;
+	struct rbx_context *ctx;
+	uint8_t page[PAGE];
+
+	(void)state;
+	volume_make();
+	ctx = context_of_volume(&volume);
+	write_page(volume, 0);
+	write_page(volume, PAGE);
+	close_all(ctx, volume);
+	copy_of(0, 0)[0] ^= 1;
+	copy_of(0, 1)[1] ^= 1;
+	ctx = context_of_volume(&volume);
+	assert_int_equal(rbx_read(volume, page, PAGE, 0), -EIO);
+	expect_page(volume, PAGE);
+	/* Written again, it is good again. */
+	write_page(volume, 0);
+	expect_page(volume, 0);
+	expect_equal_copies(0);
+	close_all(ctx, volume);
+	volume_remove();
+}
+
+static void checksum_that_was_damaged_is_that_of_the_other_replica(void **state)
+{
+	struct rbx_volume *volume;
+	struct rbx_context *ctx;
+	uint32_t i;
+
+	(void)state;
+	volume_make();
+	ctx = context_of_volume(&volume);
+	write_page(volume, 5 * PAGE);
+	close_all(ctx, volume);
+	for (i = 0; i < REPLICAS; i++) {
+		*checksum_of(5 * PAGE, i) ^= 1;
+		*checksum_of(9 * PAGE, i) ^= 1; /* of zeros */
+		ctx = context_of_volume(&volume);
+		expect_page(volume, 5 * PAGE);
+		expect_equal_copies(5 * PAGE);
+		expect_equal_copies(9 * PAGE);
+		close_all(ctx, volume);
+	}
+	volume_remove();
+}
+
+/* ---- A program that is killed while it writes --------------------------------------------*/
+
+/* Of each page, the write that was acknowledged last, and the one that was tried last. */
+struct log {
+	uint32_t writes_count; /* atomic */
+	uint32_t acked[PAGES], tried[PAGES];
+};
+
+static void write_for_ever(struct log *log)
+{
+	uint32_t words[PAGE / sizeof(uint32_t)], number, i;
+	struct rbx_volume *volume;
+	unsigned int seed = 1;
+
+	(void)context_of_volume(&volume);
+	for (number = 1;; number++) {
+		uint32_t page = (uint32_t)rand_r(&seed) % PAGES;
+
+		for (i = 0; i < PAGE / sizeof(uint32_t); i++)
+			words[i] = number + i;
+		log->tried[page] = number;
+		if (rbx_write(volume, words, PAGE, (uint64_t)page * PAGE))
+			_exit(1);
+		log->acked[page] = number;
+		RBX_FETCH_ADD(&log->writes_count, 1);
+	}
+}
+
+/* A program of its own, forked before this one has threads. It is told the servers. */
+static pid_t writer_start(struct log *log, int *tell)
+{
+	int ends[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	*tell = ends[1];
+	if (pid)
+		return pid;
+	if (read(ends[0], pool, sizeof(pool)) != sizeof(pool))
+		_exit(1);
+	write_for_ever(log);
+	_exit(1);
+}
+
+static void expect_what_was_written(struct rbx_volume *volume, const struct log *log)
+{
+	uint32_t words[PAGE / sizeof(uint32_t)], page, i;
+
+	for (page = 0; page < PAGES; page++) {
+		if (rbx_read(volume, words, PAGE, (uint64_t)page * PAGE))
+			fail_msg("page %u cannot be read", page);
+		for (i = 0; i < PAGE / sizeof(uint32_t); i++) {
+			uint32_t number = words[i] ? words[i] - i : 0;
+
+			if (number != log->acked[page] && number != log->tried[page])
+				fail_msg("page %u has write %u, not %u or %u", page, number,
+					 log->acked[page], log->tried[page]);
+		}
+	}
+}
+
+static void writer_that_is_killed_leaves_no_page_that_is_bad(void **state)
+{
+	struct log *log = mmap(NULL, sizeof(*log), PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct rbx_volume *volume;
+	struct rbx_context *ctx;
+	pid_t pid;
+	int tell;
+
+	assert_ptr_not_equal(log, MAP_FAILED);
+	pid = writer_start(log, &tell);
+	servers_start(state);
+	volume_make();
+	assert_int_equal(write(tell, pool, sizeof(pool)), sizeof(pool));
+	while (RBX_LOAD_ACQUIRE(&log->writes_count) < WRITES)
+		usleep(100);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	ctx = context_of_volume(&volume);
+	expect_what_was_written(volume, log);
+	assert_int_equal(tenant_stats(ctx).checksum_errors, 0);
+	close_all(ctx, volume);
+	volume_remove();
+	servers_stop(state);
+	munmap(log, sizeof(*log));
+	close(tell);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(writer_that_is_killed_leaves_no_page_that_is_bad),
+		cmocka_unit_test_setup_teardown(one_replica_has_no_checksums, servers_start,
+						servers_stop),
+		cmocka_unit_test_setup_teardown(volume_says_that_it_has_checksums, servers_start,
+						servers_stop),
+		cmocka_unit_test_setup_teardown(page_that_is_damaged_at_one_server_is_repaired,
+						servers_start, servers_stop),
+		cmocka_unit_test_setup_teardown(page_that_is_damaged_everywhere_is_an_error,
+						servers_start, servers_stop),
+		cmocka_unit_test_setup_teardown(
+			checksum_that_was_damaged_is_that_of_the_other_replica, servers_start,
+			servers_stop),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
