@@ -28,8 +28,8 @@
 
 #include "client/volume.h"
 
-/* The slabs are in the map, and no round of upkeep was made. is_even: no client has crashed. 0; -EIO:
- * of some slab no server tells the checksums, or memory has run out; reported. Blocks. */
+/* The slabs are in the map, and no round of upkeep was made. is_even: no client has crashed. 0;
+ * -EIO: of some slab no server tells the checksums, or memory has run out; reported. Blocks. */
 int rbx_settle(struct rbx_volume_control *control, bool is_even);
 
 #endif

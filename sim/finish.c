@@ -147,6 +147,7 @@ void rbx_sim_finish(void)
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++) {
 		struct rbx_sim_client *client = &rbx_sim_world.clients[i];
 
+		rbx_sim_replicas_damage(client);
 		rbx_sim_on(client->node, read_all, client);
 		rbx_sim_replicas_compare(client, RBX_SIM_TALLY_replicas_compared);
 		rbx_sim_client_close(client);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/extents.h"
+#include "core/slab_way.h"
 #include "lib/volume/volume.h"
 #include "sim/fail.h"
 #include "sim/world.h"
@@ -38,6 +39,36 @@ void rbx_sim_replicas_compare(const struct rbx_sim_client *client, enum rbx_sim_
 				rbx_sim_fail("replicas-agree", "client %u: replicas of slab %u differ",
 					     client->index, i);
 		}
+	}
+}
+
+#define DAMAGES 4u /* of a slab */
+
+static void page_damage(struct rbx_sim_client *client, const struct rbx_slab *slab)
+{
+	uint32_t pages = (1u << rbx_slab_shape(slab)->slab_shift) / RBX_PAGE_BYTES;
+	const struct rbx_piece piece = {
+		.offset_bytes = rbx_random_below(&client->random, pages) * RBX_PAGE_BYTES,
+	};
+	uint8_t bit = rbx_way_choose(slab, &piece, slab->read_mask);
+	uint8_t *page = (uint8_t *)(uintptr_t)rbx_replica_addr(
+				rbx_slab_replica(slab, (uint32_t)__builtin_ctz(bit))) +
+			piece.offset_bytes;
+
+	page[rbx_random_below(&client->random, RBX_PAGE_BYTES)] ^=
+		(uint8_t)(1 + rbx_random_below(&client->random, 255));
+	rbx_sim_tally(RBX_SIM_TALLY_pages_damaged, 1);
+}
+
+void rbx_sim_replicas_damage(struct rbx_sim_client *client)
+{
+	const struct rbx_volume_map *map = client->volume->control.flow.map;
+
+	for (uint32_t i = 0; map->shape.has_tails && i < map->slab_count * DAMAGES; i++) {
+		const struct rbx_slab *slab = rbx_slab_at(&map->shape, i / DAMAGES);
+
+		if (rbx_slab_readable(slab) > 1)
+			page_damage(client, slab);
 	}
 }
 

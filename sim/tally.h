@@ -19,6 +19,7 @@
 	X(units_read, "units that a read returned, each allowed by the writes") \
 	X(replicas_compared, "replicas held beside another in the end")       \
 	X(replicas_at_open, "the same, of named volumes that were just opened") \
+	X(pages_damaged, "pages damaged at the server that is read, and repaired") \
 	X(memory_lent, "memory lent: to one, and zeros")                      \
 	X(slabs_looked_at, "slabs looked at: no memory is part of two")       \
 	X(windows_full, "looks at a window with no room for a page")          \

@@ -301,6 +301,9 @@ void rbx_sim_first_copies_look(const struct rbx_sim_client *client);
 bool rbx_sim_first_copies_at(const struct rbx_sim_client *client, uint32_t node);
 
 /* replicas.c: those of each slab that are read are equal. Each comparison is counted. */
+/* Nothing is under way: damages some pages of a named volume with checksums, each at the replica
+ * that is read first. */
+void rbx_sim_replicas_damage(struct rbx_sim_client *client);
 void rbx_sim_replicas_compare(const struct rbx_sim_client *client, enum rbx_sim_tally tally);
 /* Its named volume was opened, and nothing is read or written yet. */
 void rbx_sim_replicas_opened(struct rbx_sim_client *client);

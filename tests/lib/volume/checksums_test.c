@@ -17,7 +17,6 @@
 
 #define SLABS 3
 #define REPLICAS 2
-#define PAGE 4096u
 #define SLAB ((uint64_t)TENANT_SLAB_BYTES)
 #define SIZE (SLABS * SLAB)
 #define PAGES ((uint32_t)(SIZE / PAGE))
@@ -68,23 +67,6 @@ static void volume_remove(void)
 
 	assert_int_equal(rbx_volume_remove(ctx, pool, "db", 0), 0);
 	rbx_close(ctx);
-}
-
-static void write_page(struct rbx_volume *volume, uint64_t offset)
-{
-	uint8_t page[PAGE];
-
-	tenant_fill(page, PAGE, offset);
-	assert_int_equal(rbx_write(volume, page, PAGE, offset), 0);
-}
-
-static void expect_page(struct rbx_volume *volume, uint64_t offset)
-{
-	uint8_t page[PAGE], expected[PAGE];
-
-	tenant_fill(expected, PAGE, offset);
-	assert_int_equal(rbx_read(volume, page, PAGE, offset), 0);
-	assert_memory_equal(page, expected, PAGE);
 }
 
 /* ---- What servers have ---------------------------------------------------------------*/
@@ -212,6 +194,7 @@ static void page_that_is_damaged_everywhere_is_an_error(void **state)
 	close_all(ctx, volume);
 	copy_of(0, 0)[0] ^= 1;
 	copy_of(0, 1)[1] ^= 1;
+	*checksum_of(0, 1) ^= 1; /* so the open has a look */
 	ctx = context_of_volume(&volume);
 	assert_int_equal(rbx_read(volume, page, PAGE, 0), -EIO);
 	expect_page(volume, PAGE);
@@ -309,6 +292,16 @@ static void expect_what_was_written(struct rbx_volume *volume, const struct log 
 	}
 }
 
+/* What was acknowledged is damaged at one server, also where the writer was last. */
+static void damage_what_was_acknowledged(const struct log *log)
+{
+	uint32_t page;
+
+	for (page = 0; page < PAGES; page++)
+		if (log->acked[page] && log->acked[page] == log->tried[page])
+			copy_of((uint64_t)page * PAGE, page % REPLICAS)[page] ^= 1;
+}
+
 static void writer_that_is_killed_leaves_no_page_that_is_bad(void **state)
 {
 	struct log *log = mmap(NULL, sizeof(*log), PROT_READ | PROT_WRITE,
@@ -327,9 +320,9 @@ static void writer_that_is_killed_leaves_no_page_that_is_bad(void **state)
 		usleep(100);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
+	damage_what_was_acknowledged(log);
 	ctx = context_of_volume(&volume);
 	expect_what_was_written(volume, log);
-	assert_int_equal(tenant_stats(ctx).checksum_errors, 0);
 	close_all(ctx, volume);
 	volume_remove();
 	servers_stop(state);

@@ -18,7 +18,6 @@
 
 #define RACES 100
 #define SLABS 7
-#define PAGE 4096u
 #define SLAB ((uint64_t)TENANT_SLAB_BYTES)
 #define SIZE (SLABS * SLAB)
 
@@ -44,23 +43,6 @@ static void list_of_too_many_servers_is_refused(void **state)
 		sprintf(list + strlen(list), "%s10.0.0.%d:7471", i ? "," : "", i + 1);
 	assert_int_equal(rbx_volume_list(ctx, list, NULL, 0), -EINVAL);
 	rbx_close(ctx);
-}
-
-static void write_page(struct rbx_volume *volume, uint64_t offset)
-{
-	uint8_t page[PAGE];
-
-	tenant_fill(page, PAGE, offset);
-	assert_int_equal(rbx_write(volume, page, PAGE, offset), 0);
-}
-
-static void expect_page(struct rbx_volume *volume, uint64_t offset)
-{
-	uint8_t page[PAGE], expected[PAGE];
-
-	tenant_fill(expected, PAGE, offset);
-	assert_int_equal(rbx_read(volume, page, PAGE, offset), 0);
-	assert_memory_equal(page, expected, PAGE);
 }
 
 static void expect_zeros(struct rbx_volume *volume, uint64_t offset)

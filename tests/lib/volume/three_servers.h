@@ -10,6 +10,7 @@
 #include "tests/lib/tenant.h"
 
 #define SERVERS 3
+#define PAGE 4096u
 
 static struct rbx_server *servers[SERVERS];
 static char pool[512]; /* their addresses, as a list */
@@ -49,6 +50,24 @@ static inline uint64_t lent_slabs(void)
 		count += stats.slabs_lent;
 	}
 	return count;
+}
+
+/* A page that tells where it belongs. */
+static inline void write_page(struct rbx_volume *volume, uint64_t offset)
+{
+	uint8_t page[PAGE];
+
+	tenant_fill(page, PAGE, offset);
+	assert_int_equal(rbx_write(volume, page, PAGE, offset), 0);
+}
+
+static inline void expect_page(struct rbx_volume *volume, uint64_t offset)
+{
+	uint8_t page[PAGE], expected[PAGE];
+
+	tenant_fill(expected, PAGE, offset);
+	assert_int_equal(rbx_read(volume, page, PAGE, offset), 0);
+	assert_memory_equal(page, expected, PAGE);
 }
 
 #endif
