@@ -80,14 +80,14 @@ int rbx_writev(struct rbx_volume *volume, const struct iovec *iov, int count, ui
 struct rbx_volume_create_options {
     size_t size_bytes;
     uint64_t keep_s;
-    uint32_t replicas, reserve;
+    uint32_t replicas, reserve, checksums;
     ...;
 };
 struct rbx_volume_info {
     size_t size_bytes;
     char name[...], writer[...], owner[...];
     uint64_t volume_bytes, slab_bytes, keep_s, volume_id, reserved_bytes;
-    uint32_t is_open, servers, servers_there, replicas, servers_out, copies;
+    uint32_t is_open, servers, servers_there, replicas, servers_out, copies, checksums;
     ...;
 };
 void rbx_volume_create_options_defaults(struct rbx_volume_create_options *options);

@@ -26,10 +26,11 @@ static uint64_t round_up(uint64_t bytes, uint64_t to_bytes)
 static uint64_t apart(const struct rbx_memory_file *file, const struct rbx_state_head *head)
 {
 	uint64_t tail_bytes = rbx_wire_tail_bytes(head->slab_bytes);
-	bool is_huge = head->slab_bytes % RBX_HUGE_PAGE_BYTES == 0;
+	uint64_t unit_bytes = file->page_bytes;
 
-	return head->slab_bytes + round_up(tail_bytes, is_huge ? RBX_HUGE_PAGE_BYTES :
-								 file->page_bytes);
+	if (head->slab_bytes % RBX_HUGE_PAGE_BYTES == 0)
+		unit_bytes = RBX_MAX(unit_bytes, (uint64_t)RBX_HUGE_PAGE_BYTES);
+	return head->slab_bytes + round_up(tail_bytes, unit_bytes);
 }
 
 uint64_t rbx_remembered_apart(const struct rbx_remembered *remembered)

@@ -82,9 +82,17 @@ out_close:
 	return err;
 }
 
+/* Whole pages: of a memory file these may be huge, and a tail is shorter. */
+static uint64_t mapped_bytes(const struct rbx_server *s, const struct rbx_slab_memory *slab)
+{
+	uint64_t page_bytes = RBX_MAX(s->remembered.file.page_bytes, (uint64_t)1);
+
+	return (slab->lent_bytes + page_bytes - 1) / page_bytes * page_bytes;
+}
+
 static int slab_open_in_file(const struct rbx_server *s, struct rbx_slab_memory *slab)
 {
-	uint64_t length_bytes = slab->lent_bytes;
+	uint64_t length_bytes = mapped_bytes(s, slab);
 
 	slab->is_huge = false;
 	slab->fd = s->remembered.file.fd;
@@ -102,7 +110,7 @@ static int slab_open_in_file(const struct rbx_server *s, struct rbx_slab_memory 
 
 static void slab_close(const struct rbx_server *s, struct rbx_slab_memory *slab)
 {
-	munmap(slab->addr, slab->lent_bytes);
+	munmap(slab->addr, mapped_bytes(s, slab));
 	if (slab->fd != s->remembered.file.fd)
 		close(slab->fd);
 	slab->addr = NULL;
@@ -134,7 +142,7 @@ static uint64_t step_bytes(const struct rbx_server *s, const struct rbx_slab_mem
 
 static int slab_populate(const struct rbx_server *s, struct rbx_slab_memory *slab)
 {
-	uint64_t bytes = step_bytes(s, slab, slab->lent_bytes - slab->done_bytes);
+	uint64_t bytes = step_bytes(s, slab, mapped_bytes(s, slab) - slab->done_bytes);
 	int err = 0;
 
 	/* A file system that is full says so, and does not send a signal. */
@@ -178,7 +186,7 @@ static int slab_register(const struct rbx_server *s,
 int rbx_slab_prepare_step(const struct rbx_server *s,
 			  struct rbx_slab_memory *slab)
 {
-	uint64_t length_bytes = slab->lent_bytes;
+	uint64_t length_bytes = mapped_bytes(s, slab);
 	int err;
 
 	if (!slab->addr) {
@@ -253,7 +261,7 @@ int rbx_slab_attach(const struct rbx_server *s, struct rbx_slab_memory *slab)
 	if (err)
 		return rbx_error(err, "cannot map a slab of memory file %s: %s",
 				 s->remembered.file.path, strerror(-err));
-	slab->done_bytes = slab->lent_bytes;
+	slab->done_bytes = mapped_bytes(s, slab);
 	return slab_register(s, slab);
 }
 

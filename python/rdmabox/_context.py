@@ -115,14 +115,17 @@ class Context:
         return volume
 
     def create_volume(self, servers: Servers, name: str, size: Size, *, replicas: int = 1,
-                      keep_s: Optional[int] = None, reserve: bool = False) -> None:
+                      keep_s: Optional[int] = None, reserve: bool = False,
+                      checksums: bool = False) -> None:
         """Makes a named volume, which volume(servers, name=...) opens.
 
         Its servers keep it for `keep_s` seconds when no program has it open, or for ever.
         With `reserve` it has the memory of all of it at once, and no write lacks any.
+        With `checksums`, and two replicas or more, damaged pages are found and repaired.
         """
         with self._handle as pointer:
-            _named.create(pointer, servers, name, size, replicas, keep_s, reserve)
+            _named.create(pointer, servers, name, size, replicas, keep_s, reserve,
+                          checksums)
 
     def volumes(self, servers: Servers) -> List[VolumeInfo]:
         """The named volumes of these servers, in the order of their names."""

@@ -41,6 +41,8 @@ class VolumeInfo(NamedTuple):
     """That were lost, and are not needed to open it."""
     reserved_bytes: int
     """Memory that is kept for it, with all replicas; 0: it takes memory as it is written."""
+    checksums: bool
+    """Its servers keep a checksum of each page of 4096 bytes."""
 
 
 def native_servers(servers: Servers) -> bytes:
@@ -57,18 +59,20 @@ def _info(native: Any) -> VolumeInfo:
     for field in ("name", "writer", "owner"):
         values[field] = text(values[field])
     values["is_open"] = bool(native.is_open)
+    values["checksums"] = bool(native.checksums)
     values["keep_s"] = None if native.keep_s == FOR_EVER else native.keep_s
     return VolumeInfo(**values)
 
 
 @wraps("rbx_volume_create_options_defaults", "rbx_volume_create")
 def create(ctx: Any, servers: Servers, name: str, size: Size, replicas: int,
-           keep_s: Optional[int], reserve: bool) -> None:
+           keep_s: Optional[int], reserve: bool, checksums: bool) -> None:
     """Makes one."""
     options = ffi.new("struct rbx_volume_create_options *")
     lib.rbx_volume_create_options_defaults(options)
     options.replicas = replicas
     options.reserve = reserve
+    options.checksums = checksums
     if keep_s is not None:
         options.keep_s = keep_s
     check(lib.rbx_volume_create(ctx, native_servers(servers), _native_name(name),

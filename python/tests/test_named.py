@@ -94,6 +94,7 @@ def test_reserved_volume_has_its_memory(context: rdmabox.Context, server: rdmabo
     assert server.stats().slabs_lent == lent + 8
     info, = context.volumes(server.address)
     assert info.reserved_bytes == 8 * MIB
+    assert not info.checksums
     context.remove_volume(server.address, "held")
 
 
