@@ -100,7 +100,9 @@ struct rbx_piece {
 	struct rbx_cell cell_room; /* the cell that it owned at first */
 
 	uint16_t rebuild; /* of a copy: the number of the slab's rebuild */
-	uint8_t source_mask; /* of a copy: which slot was read */
+	/* Of a copy: which slot was read. Of a read with checksums: which one is to be read, if it
+	 * can be; set by the host before the first step, and zero again at the end. */
+	uint8_t source_mask;
 	uint16_t slots, pages_max; /* the sizes of what follows; never change */
 	struct rbx_part parts[]; /* one for each slot of a slab. If the volume has checksums,
 				    behind them one for the tail of each slot (tails.h), and

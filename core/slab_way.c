@@ -68,6 +68,7 @@ void rbx_way_end(struct rbx_piece *piece, int32_t status,
 {
 	rbx_way_move(piece, RBX_PIECE_IDLE);
 	piece->status = status;
+	piece->source_mask = 0;
 	if (piece->cell)
 		(void)rbx_cell_give(piece);
 	rbx_piece_list_add(todo, piece);
@@ -97,6 +98,8 @@ static int find_source(const struct rbx_slab *slab, const struct rbx_piece *piec
 
 	if (!candidates)
 		return -1;
+	if (piece->kind == RBX_PIECE_READ && candidates & piece->source_mask)
+		candidates &= piece->source_mask;
 	if (candidates & (candidates - 1))
 		candidates = rbx_way_choose(slab, piece, candidates);
 	return __builtin_ctz(candidates);

@@ -9,6 +9,7 @@
  *	keep.c      how long a volume is kept, as text
  *	import.c    a file into a volume
  *	export.c    a volume into a file
+ *	scrub.c     reads all replicas, and repairs what is damaged
  *	output.c    the file of an export
  *	copy.c      what these two share: the volume, a ring of requests, SHA-256
  *	progress.c  shows how far a copy is
@@ -36,6 +37,8 @@ struct volume_wanted {
 	char servers[4096];
 	uint64_t size_bytes;
 	uint64_t keep_s;
+	uint64_t rate_bytes;
+	uint64_t from_bytes;
 	uint32_t replicas;
 	uint32_t reserve;
 	uint32_t checksums;
@@ -57,6 +60,7 @@ extern const struct cli_command volume_list_command; /* list.c */
 extern const struct cli_command volume_show_command;
 extern const struct cli_command volume_import_command; /* import.c */
 extern const struct cli_command volume_export_command; /* export.c */
+extern const struct cli_command volume_scrub_command; /* scrub.c */
 
 /* ---- Options that several commands have ----------------------------------------------*/
 

@@ -291,6 +291,29 @@ int rbx_volume_members_remove(struct rbx_context *ctx, const char *servers, cons
 int rbx_volume_move_off(struct rbx_volume *volume, const char *server);
 
 /**
+ * rbx_volume_scrub() - reads what each replica of a range has, and repairs what is damaged.
+ * @volume: it is open, and has checksums
+ * @offset: where the range begins, a multiple of 4 KiB
+ * @length_bytes: of the range, the same
+ *
+ * A read goes to one replica. So damage at another one may stay, until the page is damaged at all
+ * of them. This reads all. A page that does not match its checksum is written anew from a replica
+ * where it does; rbx_stats() counts both (`checksum_errors`, `checksum_repairs`). Requests go on
+ * meanwhile. It reads up to 1 MiB at a time and has no limit of its own: call it for a part of the
+ * volume after another, as fast as is wanted.
+ *
+ * Returns 0, or:
+ *	-EIO: some page of the range is damaged at all replicas, or its slab has none: it is an
+ *		error until it is written again. The rest of the range was read all the same
+ *	-EOPNOTSUPP: the volume has no checksums
+ *	-EINVAL: the range is not within the volume, or not of whole pages
+ *	-ENOMEM: out of memory
+ *	-EDEADLK: in a callback
+ * Context: any thread; blocks.
+ */
+int rbx_volume_scrub(struct rbx_volume *volume, uint64_t offset, uint64_t length_bytes);
+
+/**
  * rbx_volume_remove() - removes a named volume, and gives its memory back.
  * @force: also if a program has it open: that one is shut out
  *

@@ -9,6 +9,7 @@
  *	news.c     tells the program what the upkeep finds
  *	submit.c   a request: split, started, joined
  *	scatter.c  splits requests that have segments
+ *	scrub.c    reads what each replica has
  *	bounce.c   pages for bytes that lie in several segments
  *	fence.c    requests that wait for all earlier ones
  *	copies.c   memory for the copies of a rebuild

@@ -180,6 +180,56 @@ static void page_that_is_damaged_at_one_server_is_repaired(void **state)
 	volume_remove();
 }
 
+/* Each server has its turn, so nothing depends on the place. */
+static void scrub_repairs_what_no_read_has_found(void **state)
+{
+	struct rbx_volume *volume;
+	struct rbx_context *ctx;
+	uint32_t i;
+
+	(void)state;
+	volume_make();
+	ctx = context_of_volume(&volume);
+	for (i = 0; i < PLACES; i++)
+		write_page(volume, SLAB + i * SLAB / PLACES);
+	for (i = 0; i < PLACES; i++)
+		copy_of(SLAB + i * SLAB / PLACES, i / 2 % REPLICAS)[i] ^= 1;
+	assert_int_equal(rbx_volume_scrub(volume, 0, SIZE), 0);
+	for (i = 0; i < PLACES; i++) {
+		expect_equal_copies(SLAB + i * SLAB / PLACES);
+		expect_page(volume, SLAB + i * SLAB / PLACES);
+	}
+	assert_int_equal(tenant_stats(ctx).checksum_repairs, PLACES);
+	assert_int_equal(rbx_volume_scrub(volume, PAGE, SIZE - PAGE), 0);
+	assert_int_equal(tenant_stats(ctx).checksum_repairs, PLACES);
+
+	copy_of(SLAB, 0)[0] ^= 1;
+	copy_of(SLAB, 1)[1] ^= 1;
+	copy_of(2 * SLAB - SLAB / PLACES, 0)[2] ^= 1;
+	assert_int_equal(rbx_volume_scrub(volume, 0, SIZE), -EIO);
+	expect_equal_copies(2 * SLAB - SLAB / PLACES);
+	assert_int_equal(rbx_volume_scrub(volume, 0, SIZE + PAGE), -EINVAL);
+	assert_int_equal(rbx_volume_scrub(volume, 0, PAGE + 1), -EINVAL);
+	close_all(ctx, volume);
+	volume_remove();
+}
+
+static void scrub_needs_checksums(void **state)
+{
+	struct rbx_volume_create_options wanted = checked();
+	struct rbx_context *ctx = tenant_context("");
+	struct rbx_volume *volume;
+
+	(void)state;
+	wanted.checksums = 0;
+	assert_int_equal(rbx_volume_create(ctx, pool, "db", SIZE, &wanted), 0);
+	rbx_close(ctx);
+	ctx = context_of_volume(&volume);
+	assert_int_equal(rbx_volume_scrub(volume, 0, SIZE), -EOPNOTSUPP);
+	close_all(ctx, volume);
+	volume_remove();
+}
+
 static void page_that_is_damaged_everywhere_is_an_error(void **state)
 {
 	struct rbx_volume *volume;
@@ -342,6 +392,9 @@ int main(void)
 						servers_start, servers_stop),
 		cmocka_unit_test_setup_teardown(page_that_is_damaged_everywhere_is_an_error,
 						servers_start, servers_stop),
+		cmocka_unit_test_setup_teardown(scrub_repairs_what_no_read_has_found, servers_start,
+						servers_stop),
+		cmocka_unit_test_setup_teardown(scrub_needs_checksums, servers_start, servers_stop),
 		cmocka_unit_test_setup_teardown(
 			checksum_that_was_damaged_is_that_of_the_other_replica, servers_start,
 			servers_stop),
