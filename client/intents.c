@@ -83,6 +83,7 @@ static void messages_make(struct rbx_intents_round *round)
 			.slab_id = batch->all[i].slab_id,
 			.epoch = batch->all[i].epoch,
 			.word = batch->all[i].word,
+			.behind = batch->all[i].behind,
 		};
 	}
 }

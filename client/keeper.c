@@ -5,6 +5,7 @@
 #include "client/keeper.h"
 
 #include "client/session.h"
+#include "core/extents.h"
 #include "core/last_copies.h"
 #include "core/status.h"
 
@@ -192,6 +193,8 @@ static void chosen(struct rbx_keeper *keeper)
 	keeper->control->upkeep.copies_least = keeper->named->record.copies;
 	rbx_keeper_newcomer_chosen(keeper);
 	rbx_keeper_growth_chosen(keeper);
+	if (!rbx_keeper_any_is_out(keeper->named))
+		rbx_extents_track(flow_of(keeper), false);
 	for (i = 0; i < RBX_MEMBERS_MAX; i++) {
 		if (!rbx_server_set_has(&keeper->going, i))
 			continue;
@@ -211,6 +214,8 @@ void rbx_keeper_put_out(struct rbx_keeper *keeper, const struct rbx_server_set *
 	uint32_t i;
 
 	keeper->going = *servers;
+	/* Before they miss a write that is acknowledged. */
+	rbx_extents_track(flow_of(keeper), true);
 	/* Who accepts the record may let another client in, who does not ask these servers. So
 	 * nothing is read there from now on, whatever becomes of us. */
 	for (i = 0; i < RBX_MEMBERS_MAX; i++)

@@ -37,8 +37,9 @@
  * A server that drains has all that is there leave, and is put OUT when it has nothing
  * (keeper_drain.c).
  *
- * A server that was put OUT and can be reached again comes in the same way, as it may have missed
- * writes: it gives up all that it has of the volume, before it is asked to accept.
+ * A server that was put OUT and can be reached again comes in the same way. It may have missed
+ * writes, so it calls nothing complete any more before it is asked to accept. When the record is
+ * chosen, what the volume lacks is used there, and what it has missed is copied (extents.h).
  */
 #ifndef RBX_CLIENT_KEEPER_H
 #define RBX_CLIENT_KEEPER_H
@@ -136,11 +137,11 @@ bool rbx_keeper_is_behind(const struct rbx_keeper *keeper);
 bool rbx_keeper_is_done_with(const struct rbx_keeper *keeper, uint32_t server);
 /* Whether a server is OUT, so that it may return. */
 bool rbx_keeper_any_is_out(struct rbx_named *named);
-/* While the server is connected: it makes the volume (newcomer.h). returns: only if it is OUT. 0;
- * -EAGAIN: it is about to be OUT, and what it has is still needed; -ENODEV: it does not return;
- * -ENOSPC: it drains;
- * -errno; reported. */
-int rbx_keeper_welcome(struct rbx_named *named, struct rbx_session *session, bool returns);
+/* While the server is connected: it makes the volume, or returns (newcomer.h). returns: only if it
+ * is OUT. 0; -EAGAIN: it is about to be OUT, and what it has is still needed; -ENODEV: it does not
+ * return; -ENOSPC: it drains; -errno; reported. */
+int rbx_keeper_welcome(struct rbx_named *named, struct rbx_session *session, bool returns,
+		       struct rbx_returned *returned);
 /* The server of this place becomes a member, and former is forgotten. 0; or -errno, reported: it is
  * none, and nothing is asked of it any more. */
 int rbx_keeper_take(struct rbx_keeper *keeper, uint32_t server, uint64_t former);

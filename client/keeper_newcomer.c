@@ -49,7 +49,8 @@ static bool is_on_its_way_out(struct rbx_named *named, uint64_t incarnation,
 	return is;
 }
 
-int rbx_keeper_welcome(struct rbx_named *named, struct rbx_session *session, bool returns)
+int rbx_keeper_welcome(struct rbx_named *named, struct rbx_session *session, bool returns,
+		       struct rbx_returned *returned)
 {
 	enum rbx_membership_place place;
 
@@ -65,7 +66,8 @@ int rbx_keeper_welcome(struct rbx_named *named, struct rbx_session *session, boo
 	if (returns && place == RBX_PLACE_NOT)
 		return rbx_error(-ENODEV, "server %s was none of the servers of volume %s",
 				 rbx_session_name(session), named->record.name);
-	return rbx_newcomer_join(named, session);
+	return place == RBX_PLACE_OUT ? rbx_newcomer_return(named, session, returned) :
+				      rbx_newcomer_join(named, session);
 }
 
 int rbx_keeper_take(struct rbx_keeper *keeper, uint32_t server, uint64_t former)
@@ -86,6 +88,9 @@ int rbx_keeper_take(struct rbx_keeper *keeper, uint32_t server, uint64_t former)
 		rbx_monitor_wait(&newcomer->monitor);
 	err = newcomer->err;
 	rbx_monitor_leave(&newcomer->monitor);
+	if (!err)
+		rbx_returned_give_back(&keeper->control->servers[server].returned,
+				       rbx_peer_session(keeper->control->servers[server].peer));
 	return err ? rbx_error(err, "server %s does not become one of volume %s: the record that names it was not accepted",
 			       rbx_peer_name(keeper->control->servers[server].peer),
 			       keeper->named->record.name) :
@@ -196,6 +201,8 @@ void rbx_keeper_newcomer_chosen(struct rbx_keeper *keeper)
 	rbx_held_renew(&control->flow.held, server);
 	RBX_STORE_RELEASE(&control->servers[server].is_shunned, false);
 	rbx_server_set_add(&keeper->members, server);
+	/* Before anything is borrowed there in place of that. */
+	(void)rbx_returned_take(&control->servers[server].returned, &control->upkeep, server);
 	rbx_upkeep_server_added(&control->upkeep, server);
 	if (RBX_LOAD_ACQUIRE(&control->servers[server].is_given_up)) /* meanwhile */
 		rbx_held_suspect(&control->flow.held, server);

@@ -4,6 +4,7 @@
  */
 #include "client/named.h"
 
+#include "client/returned.h"
 #include "client/session.h"
 #include "core/record.h"
 #include "core/upkeep.h"
@@ -310,6 +311,7 @@ struct kept {
 	uint64_t labels_count; /* those with higher labels are given up */
 	struct rbx_upkeep *upkeep; /* takes them; NULL: they stay where they are */
 	uint32_t server;
+	struct rbx_returned *returned; /* they are noted there; or NULL */
 	uint32_t count; /* out: those that are kept */
 };
 
@@ -322,7 +324,8 @@ static int adopt(struct rbx_named *named, const struct kept *kept,
 	rbx_lock(&named->lock);
 	err = rbx_upkeep_adopt(kept->upkeep, kept->server, label->label, loan);
 	if (!err)
-		rbx_upkeep_found_intent(kept->upkeep, label->label, label->intent);
+		rbx_upkeep_found_intent(kept->upkeep, label->label, label->intent,
+					label->behind);
 	rbx_unlock(&named->lock);
 	return err;
 }
@@ -342,6 +345,8 @@ static int found(struct rbx_named *named, struct rbx_session *session, struct ke
 	if (!label->is_complete || label->label > kept->labels_count)
 		return rbx_session_unmap(session, &loan);
 	kept->count++;
+	if (kept->returned)
+		return rbx_returned_note(kept->returned, label, &loan);
 	if (!kept->upkeep)
 		return 0;
 	err = adopt(named, kept, label, &loan);
@@ -400,11 +405,16 @@ int rbx_named_find(struct rbx_named *named, struct rbx_session *session,
 	return each_label(named, session, &kept);
 }
 
-int rbx_named_forget(struct rbx_named *named, struct rbx_session *session)
+int rbx_named_return(struct rbx_named *named, struct rbx_session *session,
+		     struct rbx_returned *returned)
 {
-	struct kept nothing = { 0 };
+	struct kept all = { .labels_count = labels_count(named), .returned = returned };
+	struct rbx_wire_message m = { .type = RBX_WIRE_VOLUME_BEHIND };
+	int err;
 
-	return each_label(named, session, &nothing);
+	rbx_returned_forget(returned);
+	err = each_label(named, session, &all);
+	return err ? err : rbx_session_talk(session, &m);
 }
 
 int rbx_named_trim(struct rbx_named *named, struct rbx_session *session)

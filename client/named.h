@@ -22,6 +22,7 @@
 #include "core/proposer.h"
 #include "wire/message.h"
 
+struct rbx_returned;
 struct rbx_session;
 struct rbx_upkeep;
 
@@ -99,9 +100,11 @@ bool rbx_named_is_chosen(const struct rbx_named *named);
 /* Whether another client has opened it. */
 bool rbx_named_is_shut_out(const struct rbx_named *named);
 
-/* A server that was OUT is there again: what it has of the volume may be old, and it gives all of
- * that up. 0, or -errno that was reported. */
-int rbx_named_forget(struct rbx_named *named, struct rbx_session *session);
+/* A server that is OUT is there again: what it has of the volume may be old. It calls nothing of
+ * that complete from now on; what was complete is noted, and the rest is given up. 0, or -errno
+ * that was reported. */
+int rbx_named_return(struct rbx_named *named, struct rbx_session *session,
+		     struct rbx_returned *returned);
 /* Takes the slabs that a server of the volume has. What lies beyond the end of a reserved volume
  * was left by a client that died while it grew, and is given up. Several threads. 0, or -errno that
  * was reported. */

@@ -85,6 +85,27 @@ int rbx_newcomer_join(struct rbx_named *named, struct rbx_session *session)
 	return err;
 }
 
+int rbx_newcomer_return(struct rbx_named *named, struct rbx_session *session,
+			struct rbx_returned *returned)
+{
+	enum rbx_wire_open_mode mode;
+	struct rbx_wire_message m;
+	int err = slab_bytes_check(named, session);
+
+	if (!err)
+		err = mode_choose(named, session, &mode);
+	if (!err && mode == RBX_WIRE_OPEN_CREATE) /* it was removed there, or not opened for long */
+		return rbx_newcomer_join(named, session);
+	if (!err)
+		err = open_for(named, session, RBX_WIRE_OPEN_RETURN, &m);
+	if (!err)
+		err = owner_check(named, session, &m.volume.record);
+	if (!err)
+		err = rbx_named_return(named, session, returned);
+	/* One that is full of what it had would lend nothing. */
+	return err || returned->count ? err : room_try(session);
+}
+
 void rbx_newcomer_leave(struct rbx_session *session)
 {
 	struct rbx_wire_message m = { .type = RBX_WIRE_VOLUME_REMOVE };

@@ -10,13 +10,15 @@
  * that dies on the way leaves nothing there. One that dies later leaves a volume at the new server
  * whose record the others perhaps never saw. If so, the next one to take it in throws that away.
  *
- * A server that is OUT in a record which was chosen comes in the same way. It may have missed
- * writes, so it throws away all that it has (docs/named-volumes.md, "A server that returns").
+ * A server that is OUT in a record which was chosen keeps the volume: rbx_newcomer_return(). It may
+ * have missed writes, so it calls nothing of that complete any more (docs/named-volumes.md, "A server
+ * that returns"). If it has nothing, it comes as a new one does.
  */
 #ifndef RBX_CLIENT_NEWCOMER_H
 #define RBX_CLIENT_NEWCOMER_H
 
 #include "client/named.h"
+#include "client/returned.h"
 
 /*
  * The writer of the volume makes a server ready that is no member; its record was accepted by
@@ -26,6 +28,11 @@
  * -EDQUOT: it has no room for a slab or for a volume, for this owner; -errno; reported. Blocks.
  */
 int rbx_newcomer_join(struct rbx_named *named, struct rbx_session *session);
+
+/* The same of a server that is OUT in a record which was chosen, and in the one before. What it has
+ * is noted. Errors of rbx_newcomer_join(). */
+int rbx_newcomer_return(struct rbx_named *named, struct rbx_session *session,
+			struct rbx_returned *returned);
 
 /* It forgets the volume; no other server has accepted the record that names it. Blocks. */
 void rbx_newcomer_leave(struct rbx_session *session);

@@ -7,8 +7,10 @@
 #include "client/at_once.h"
 #include "client/connection.h"
 #include "client/keeper.h"
+#include "client/returned.h"
 #include "client/session.h"
 #include "client/settle.h"
+#include "core/extents.h"
 
 #define WAIT_NS 100000000u
 
@@ -138,8 +140,8 @@ static int release_at(void *user, uint32_t index)
 	return 0;
 }
 
-/* Servers that were OUT and are there again: what they have may be old, and was forgotten. From
- * here on they are servers like the others. Those that are missing are OUT. */
+/* Servers that were OUT and are there again: what they have may be old, and is not complete any
+ * more. From here on they are servers like the others. Those that are missing are OUT. */
 static int members_change(struct rbx_volume_control *control)
 {
 	struct rbx_named *named = control->named;
@@ -236,7 +238,15 @@ static int slabs_find_at(void *user, uint32_t index)
 
 	if (rbx_record_is_in(&named->record, rbx_session_incarnation(session)))
 		return rbx_named_find(named, session, &control->upkeep, index);
-	return rbx_named_forget(named, session);
+	return rbx_named_return(named, session, &control->servers[index].returned);
+}
+
+static int returned_give_back_at(void *user, uint32_t index)
+{
+	struct rbx_volume_control *control = user;
+
+	rbx_returned_give_back(&control->servers[index].returned, session_at(control, index));
+	return 0;
 }
 
 /* ---- The steps ------------------------------------------------------------------------------ */
@@ -285,17 +295,50 @@ static int slabs_find(struct taking *taking)
 	return rbx_at_once(taking->control->server_count, slabs_find_at, taking->control);
 }
 
+/* The words that were found say what servers lack that were OUT before, if any was. And if all
+ * replicas were equal, those that are lost now lack nothing. */
+static int found_judge(struct taking *taking)
+{
+	struct rbx_volume_control *control = taking->control;
+
+	if (!control->keeper || rbx_keeper_any_is_out(control->named))
+		return 0;
+	rbx_extents_track(&control->flow, false);
+	if (taking->is_even)
+		rbx_extents_forget_found(&control->flow);
+	return 0;
+}
+
 static int missing_put_out(struct taking *taking)
 {
 	return members_change(taking->control);
 }
 
-/* Before anything else is read of them. */
+/* Before anything else is read of them. What is equal then at those that are there may differ at
+ * those that are not, or return. */
 static int pages_settle(struct taking *taking)
 {
-	return taking->control->flow.map->shape.has_tails ?
-		       rbx_settle(taking->control, taking->is_even) :
-		       0;
+	struct rbx_volume_control *control = taking->control;
+
+	if (!control->flow.map->shape.has_tails)
+		return 0;
+	rbx_extents_track(&control->flow, true);
+	return rbx_settle(control, taking->is_even);
+}
+
+/* All that counts was found. What servers that were OUT have still takes the place of what is
+ * lacking now, and what it has missed is copied later. */
+static int returned_take(struct taking *taking)
+{
+	struct rbx_volume_control *control = taking->control;
+	uint32_t i;
+
+	if (!control->keeper)
+		return 0;
+	for (i = 0; i < control->server_count; i++)
+		(void)rbx_returned_take(&control->servers[i].returned, &control->upkeep, i);
+	rbx_extents_track(&control->flow, rbx_keeper_any_is_out(control->named));
+	return rbx_at_once(control->server_count, returned_give_back_at, control);
 }
 
 static int upkeep_begin(struct taking *taking)
@@ -318,8 +361,10 @@ int rbx_opening_take(struct rbx_volume_control *control, struct rbx_sessions *se
 		former_writer_end,
 		former_name_release,
 		slabs_find,
+		found_judge,
 		missing_put_out,
 		pages_settle,
+		returned_take,
 		upkeep_begin,
 	};
 	struct taking taking = { .control = control, .sessions = sessions };

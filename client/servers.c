@@ -18,11 +18,11 @@ static uint32_t index_of(const struct rbx_volume_server *server)
 
 static int peer_welcomed(struct rbx_peer *peer, void *user)
 {
-	const struct rbx_volume_server *server = user;
+	struct rbx_volume_server *server = user;
 	struct rbx_named *named = server->control->named;
 
 	return server->is_newcomer ? rbx_keeper_welcome(named, rbx_peer_session(peer),
-						    server->is_to_return) :
+						    server->is_to_return, &server->returned) :
 				 rbx_named_grant(named, rbx_peer_session(peer));
 }
 
@@ -262,6 +262,7 @@ void rbx_volume_server_close(struct rbx_volume_control *control, uint32_t index)
 {
 	struct rbx_peer *peer = control->servers[index].peer;
 
+	rbx_returned_forget(&control->servers[index].returned);
 	peer_set(control, index, NULL);
 	if (peer)
 		rbx_peer_leave(peer);

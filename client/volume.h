@@ -15,6 +15,7 @@
 #define RBX_CLIENT_VOLUME_H
 
 #include "client/peer.h"
+#include "client/returned.h"
 #include "client/side_by_side.h"
 #include "core/upkeep.h"
 
@@ -36,6 +37,8 @@ struct rbx_volume_server {
 	bool is_to_return; /* the same: only if it was one, and is OUT */
 	/* While it is connected: what the pool says of its place; NULL: nothing. */
 	const char *labels;
+	/* While it returns: what it has. Of the thread that connects it, but while that waits. */
+	struct rbx_returned returned;
 	/* While the volume is opened: */
 	struct rbx_server_name *name;
 	int open_err;

@@ -13,12 +13,13 @@
 #include "core/extents.h"
 #include "core/upkeep.h"
 
-void rbx_upkeep_found_intent(struct rbx_upkeep *upkeep, uint64_t label, uint64_t word)
+void rbx_upkeep_found_intent(struct rbx_upkeep *upkeep, uint64_t label, uint64_t word,
+			     uint64_t behind)
 {
 	struct rbx_volume_map *map = upkeep->flow->map;
 
 	RBX_ASSERT(label && label <= map->slab_count);
-	rbx_extents_found(map, (uint32_t)(label - 1), word);
+	rbx_extents_found(map, (uint32_t)(label - 1), word, behind);
 }
 
 void rbx_upkeep_even_out(struct rbx_upkeep *upkeep)

@@ -178,6 +178,18 @@ static bool may_clear(const struct rbx_slab *slab, const struct rbx_slab_group *
 	       !is_in_use(slab, group, bit);
 }
 
+/* With the slab's lock held. What is not noted any more is behind, if a server is OUT. */
+static void bits_clear(struct rbx_slab *slab, uint64_t bits)
+{
+	struct rbx_extent_word *word = word_of(slab);
+
+	if (RBX_LOAD_ACQUIRE(&extents_of(slab)->is_tracking))
+		word->behind |= word->noted & bits;
+	word->safe &= ~bits;
+	word->noted &= ~bits;
+	word_queue(slab);
+}
+
 /* Looks at one of the extents that are set. Returns whether it was cleared. */
 static bool clear_one(struct rbx_volume_map *map, struct rbx_extents *extents)
 {
@@ -191,11 +203,8 @@ static bool clear_one(struct rbx_volume_map *map, struct rbx_extents *extents)
 	rbx_lock(&group->lock);
 	clears = !(word->written & bit) && may_clear(slab, group, bit);
 	word->written &= ~bit;
-	if (clears) {
-		word->safe &= ~bit;
-		word->noted &= ~bit;
-		word_queue(slab);
-	}
+	if (clears)
+		bits_clear(slab, bit);
 	rbx_unlock(&group->lock);
 	if (clears)
 		*set = extents->set[--extents->set_count];
@@ -250,6 +259,7 @@ static void word_take(struct rbx_slab *slab, struct rbx_intents *intents)
 			.slab_id = replica->slab_id,
 			.epoch = replica->epoch,
 			.word = word->noted,
+			.behind = word->behind,
 		};
 	}
 }
@@ -338,22 +348,28 @@ void rbx_extents_joined(struct rbx_slab *slab)
 		word_queue(slab);
 }
 
-void rbx_extents_found(struct rbx_volume_map *map, uint32_t slab_index, uint64_t word)
+void rbx_extents_found(struct rbx_volume_map *map, uint32_t slab_index, uint64_t word,
+		       uint64_t behind)
 {
 	struct rbx_extents *extents = map->shape.groups[0].extents;
 
-	if (extents)
-		extents->words[slab_index].noted |= word;
+	if (!extents)
+		return;
+	extents->words[slab_index].noted |= word;
+	extents->words[slab_index].behind |= behind;
+	if (behind)
+		RBX_STORE_RELEASE(&extents->is_tracking, true);
 }
 
 void rbx_extents_settled(struct rbx_slab *slab)
 {
-	word_of(slab)->noted = 0;
-	word_of(slab)->safe = 0; /* one that servers were asked to note since */
-	word_queue(slab);
+	bits_clear(slab, word_of(slab)->noted);
 }
 
-void rbx_extents_forget_found(struct rbx_flow *flow)
+/* What is to be done with the word of each slab, in its lock. Returns whether it did anything. */
+typedef bool word_act(struct rbx_slab *slab);
+
+static void each_word(struct rbx_flow *flow, word_act *act)
 {
 	struct rbx_volume_map *map = flow->map;
 	bool wakes = false;
@@ -363,14 +379,26 @@ void rbx_extents_forget_found(struct rbx_flow *flow)
 		struct rbx_slab *slab = rbx_slab_at(&map->shape, i);
 
 		rbx_slab_lock(slab);
-		if (word_of(slab)->noted) {
-			rbx_extents_settled(slab);
+		if (act(slab))
 			wakes |= rbx_attention_note(&map->attention, slab);
-		}
 		rbx_slab_unlock(slab);
 	}
 	if (wakes)
 		flow->ops->wake(flow);
+}
+
+static bool found_forget(struct rbx_slab *slab)
+{
+	bool is_noted = word_of(slab)->noted;
+
+	if (is_noted)
+		rbx_extents_settled(slab);
+	return is_noted;
+}
+
+void rbx_extents_forget_found(struct rbx_flow *flow)
+{
+	each_word(flow, found_forget);
 }
 
 void rbx_extents_end(struct rbx_volume_map *map)
@@ -382,4 +410,80 @@ uint64_t rbx_extents_unequal(const struct rbx_slab *slab)
 {
 	RBX_ASSERT(extents_of(slab));
 	return word_of(slab)->noted;
+}
+
+/* ---- Servers are OUT, and return ---------------------------------------------------- */
+
+static bool behind_forget(struct rbx_slab *slab)
+{
+	struct rbx_extent_word *word = word_of(slab);
+
+	if (!word->behind)
+		return false;
+	word->behind = 0;
+	word_queue(slab);
+	return true;
+}
+
+/* While all replicas are there, those that are quiet are equal: a server that is lost now misses
+ * nothing in them. */
+static void quiet_clear(struct rbx_volume_map *map, struct rbx_extents *extents)
+{
+	uint32_t i;
+
+	for (i = extents->set_count; i-- > 0;) {
+		const struct rbx_extent_set *set = &extents->set[i];
+		struct rbx_slab *slab = rbx_slab_at(&map->shape, set->slab_index);
+		uint64_t bit = (uint64_t)1 << set->extent;
+		bool clears;
+
+		rbx_slab_lock(slab);
+		clears = may_clear(slab, rbx_slab_group(slab), bit);
+		if (clears)
+			bits_clear(slab, bit);
+		rbx_slab_unlock(slab);
+		if (clears)
+			extents->set[i] = extents->set[--extents->set_count];
+	}
+}
+
+void rbx_extents_track(struct rbx_flow *flow, bool any_is_out)
+{
+	struct rbx_extents *extents = flow->map->shape.groups[0].extents;
+
+	if (any_is_out)
+		quiet_clear(flow->map, extents);
+	if (RBX_EXCHANGE(&extents->is_tracking, any_is_out) && !any_is_out)
+		each_word(flow, behind_forget);
+}
+
+void rbx_extents_begin(struct rbx_slab *slab)
+{
+	struct rbx_extents *extents = extents_of(slab);
+
+	if (extents && RBX_LOAD_ACQUIRE(&extents->is_tracking))
+		word_of(slab)->behind = UINT64_MAX;
+}
+
+uint64_t rbx_extents_returned(struct rbx_slab *slab)
+{
+	struct rbx_extent_word *own = word_of(slab);
+
+	if (rbx_slab_find(slab, RBX_REPLICA_RETURNED) < 0)
+		own->stale = 0; /* of one that was lost before its turn came */
+	own->stale |= own->noted | own->behind;
+	return own->stale;
+}
+
+void rbx_extents_stale_add(struct rbx_slab *slab, uint32_t cell)
+{
+	word_of(slab)->stale |= rbx_extents_of_cell(rbx_slab_shape(slab), cell);
+}
+
+uint64_t rbx_extents_stale_take(struct rbx_slab *slab)
+{
+	uint64_t stale = word_of(slab)->stale;
+
+	word_of(slab)->stale = 0;
+	return stale;
 }

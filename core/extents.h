@@ -22,6 +22,14 @@
  * cells and no replica is being made equal: then the replicas are equal there. It is not safe from
  * then on, so the next write waits until its bit is set again.
  *
+ * Behind words. While a server of the volume is OUT, an extent that is cleared, or was found to be
+ * noted, is BEHIND from then on. So both words together name all extents in which a server that is
+ * OUT may lack something: those to which writes were under way when it was lost, and those that
+ * were written since. What is quiet is cleared just before it is lost. Servers keep both words.
+ * They are emptied when no server is OUT any more, and not before: a word does not say since when
+ * a server is away. A replica that returns gets a copy of these extents, which are STALE
+ * (labels.c).
+ *
  * Writes that wait are in the queue of a cell number that no slab has, and hold no granules.
  */
 #ifndef RBX_EXTENTS_H
@@ -42,6 +50,8 @@ struct rbx_extent_word {
 	uint64_t asked; /* to be noted, because writes wait for them */
 	uint64_t waited; /* all extents of writes that wait */
 	uint64_t written; /* and safe; since they were looked at last */
+	uint64_t behind; /* written before, while a server was OUT */
+	uint64_t stale; /* what replicas that are RETURNED lack */
 	uint32_t next; /* in the queue: 1 + the index of a slab; guarded by the queue's lock */
 	bool is_queued;
 	bool is_out; /* servers are asked to note it */
@@ -56,6 +66,9 @@ struct rbx_extent_set {
 struct rbx_extents {
 	struct rbx_lock lock; /* guards the queue; taken after a slab's lock */
 	uint32_t first, last; /* words to be sent: 1 + the index of a slab; 0: none */
+	/* Atomic: a server is OUT, or about to be. Set before the record says so, and so before a
+	 * replica is lost, which is seen in the slab's lock by whoever looks at this there. */
+	bool is_tracking;
 	struct rbx_extent_word *words; /* of each slab */
 	bool is_over; /* atomic: slabs that were blank may not be any more */
 
@@ -97,6 +110,7 @@ struct rbx_intent {
 	uint64_t slab_id; /* of its loan */
 	uint64_t epoch;
 	uint64_t word;
+	uint64_t behind;
 };
 
 /* Words that are sent together. No server has two of them of one slab. */
@@ -123,7 +137,8 @@ void rbx_extents_noted(struct rbx_flow *flow, const struct rbx_intents *intents)
 void rbx_extents_joined(struct rbx_slab *slab);
 
 /* While the volume is opened: a server has noted these extents for a replica. */
-void rbx_extents_found(struct rbx_volume_map *map, uint32_t slab_index, uint64_t word);
+void rbx_extents_found(struct rbx_volume_map *map, uint32_t slab_index, uint64_t word,
+		       uint64_t behind);
 /* The replicas of a slab were made equal, so what was found of it can be cleared. Its lock is
  * held. */
 void rbx_extents_settled(struct rbx_slab *slab);
@@ -135,5 +150,22 @@ void rbx_extents_end(struct rbx_volume_map *map);
 
 /* Extents in which the replicas of a slab may differ. The slab's lock is held. */
 uint64_t rbx_extents_unequal(const struct rbx_slab *slab);
+
+/* ---- Servers are OUT, and return ---------------------------------------------------- */
+
+/* Whether a server of the volume is OUT: before the record can be chosen that says so, or after the
+ * one that says that none is. By the thread that makes rounds, or while the volume is opened. Looks
+ * at all that is noted, or at all slabs. */
+void rbx_extents_track(struct rbx_flow *flow, bool any_is_out);
+/* With the slab's lock held. It is about to be written to for the first time: what a server that is
+ * OUT may have of it counts for nothing. */
+void rbx_extents_begin(struct rbx_slab *slab);
+/* A replica has returned. Returns what it may lack. What its own server has noted does not matter:
+ * whatever was under way there was noted by all others as well. */
+uint64_t rbx_extents_returned(struct rbx_slab *slab);
+/* A replica has returned that does not have what is being written to this cell. */
+void rbx_extents_stale_add(struct rbx_slab *slab, uint32_t cell);
+/* What those that have returned lack, which is copied to them from here on. */
+uint64_t rbx_extents_stale_take(struct rbx_slab *slab);
 
 #endif

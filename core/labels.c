@@ -204,21 +204,37 @@ static int adopt_check(struct rbx_slab *slab, uint32_t server)
 	return -ENOSPC;
 }
 
-int rbx_upkeep_adopt(struct rbx_upkeep *upkeep, uint32_t server, uint64_t label,
-		     const struct rbx_loan *loan)
+/* What a server says that it has: 0; -EINVAL, -EEXIST: it cannot be. */
+static int label_check(struct rbx_volume_map *map, uint32_t server, uint64_t label,
+		       const struct rbx_loan *loan)
 {
-	struct rbx_volume_map *map = upkeep->flow->map;
 	uint64_t slab_bytes = (uint64_t)1 << map->shape.slab_shift;
-	uint32_t slot, number = 0, twins[RBX_TWINS_MAX];
-	struct rbx_slab *slab;
-	int err;
+	uint32_t twins[RBX_TWINS_MAX];
 
 	if (!label || label > rbx_volume_map_slabs(map) || !rbx_loan_fits(loan) ||
 	    loan->remote_addr > UINT64_MAX - slab_bytes)
 		return -EINVAL;
+	return rbx_loan_index_twins(&map->loans, server, loan, twins, RBX_TWINS_MAX) ? -EEXIST : 0;
+}
+
+/* The replica of this number is in use. */
+static void had(struct rbx_upkeep *upkeep, uint32_t server, uint32_t number)
+{
+	rbx_loan_index_add(&upkeep->flow->map->loans, number);
+	upkeep->servers[server].replicas_count++;
+}
+
+int rbx_upkeep_adopt(struct rbx_upkeep *upkeep, uint32_t server, uint64_t label,
+		     const struct rbx_loan *loan)
+{
+	struct rbx_volume_map *map = upkeep->flow->map;
+	int err = label_check(map, server, label, loan);
+	uint32_t slot, number = 0;
+	struct rbx_slab *slab;
+
+	if (err)
+		return err;
 	slab = rbx_slab_at(&map->shape, (uint32_t)(label - 1));
-	if (rbx_loan_index_twins(&map->loans, server, loan, twins, RBX_TWINS_MAX))
-		return -EEXIST;
 	rbx_slab_lock(slab);
 	err = adopt_check(slab, server);
 	if (!err) {
@@ -230,11 +246,60 @@ int rbx_upkeep_adopt(struct rbx_upkeep *upkeep, uint32_t server, uint64_t label,
 	rbx_slab_unlock(slab);
 	if (err)
 		return err;
-	rbx_loan_index_add(&map->loans, number);
-	upkeep->servers[server].replicas_count++;
+	had(upkeep, server, number);
 	rbx_attention_relist(&map->attention, slab, RBX_PARK_NOT);
 	return 0;
 }
+
+/* ---- Servers that return ----------------------------------------------------------------- */
+
+/* Whether a replica that has returned is of use, in the slab's lock. One that was lost, and has not
+ * been given back yet, may be in its place: then it is made anew like any other. */
+static int returned_check(const struct rbx_slab *slab, uint32_t server)
+{
+	struct rbx_server_set others = { .words = { 0 } };
+
+	if (!slab->read_mask)
+		return -ENODATA;
+	if (rbx_slab_has_server(slab, server) ||
+	    rbx_slab_servers(slab, &others) >= rbx_slab_shape(slab)->replicas)
+		return -EEXIST;
+	return 0;
+}
+
+int rbx_upkeep_returned(struct rbx_upkeep *upkeep, uint32_t server, uint64_t label,
+			const struct rbx_loan *loan)
+{
+	struct rbx_volume_map *map = upkeep->flow->map;
+	int err = label_check(map, server, label, loan);
+	uint32_t slot, number = 0;
+	struct rbx_slab *slab;
+	uint64_t stale = 0;
+
+	if (err)
+		return err;
+	slab = rbx_slab_at(&map->shape, (uint32_t)(label - 1));
+	rbx_slab_lock(slab);
+	err = returned_check(slab, server);
+	if (!err) {
+		slot = rbx_slab_borrow(slab, server);
+		stale = rbx_extents_returned(slab);
+		rbx_slab_lent(slab, slot, loan, RBX_REPLICA_RETURNED);
+		if (slab->has_record)
+			rbx_slab_returned_join(slab, rbx_slab_record(slab));
+		number = rbx_replica_number(slab, slot);
+	}
+	(void)rbx_attention_note(&map->attention, slab);
+	rbx_slab_unlock(slab);
+	if (err)
+		return err;
+	had(upkeep, server, number);
+	upkeep->extents_stale += rbx_server_set_count_word(stale);
+	upkeep->extents_kept += rbx_server_set_count_word(~stale);
+	return 0;
+}
+
+/* ---- What is there ------------------------------------------------------------------ */
 
 uint32_t rbx_upkeep_fewest_copies(const struct rbx_upkeep *upkeep)
 {

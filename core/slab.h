@@ -74,6 +74,9 @@ enum rbx_replica_state {
 	RBX_REPLICA_LIVE, /* has all that was ever acknowledged */
 	RBX_REPLICA_LEAVING, /* live, but its server wants the memory back */
 	RBX_REPLICA_LOST, /* failed or replaced: takes nothing new */
+	/* Was complete, its server was OUT, and is there again: takes every write, and is
+	 * REBUILDING as soon as the slab has a record. */
+	RBX_REPLICA_RETURNED,
 };
 
 struct rbx_extents;
@@ -114,7 +117,7 @@ struct rbx_slab_shape {
 struct rbx_slab {
 	/* These follow from the states of the replicas, and are kept for speed. */
 	uint8_t read_mask : 4; /* LIVE or LEAVING */
-	uint8_t write_mask : 4; /* those, and REBUILDING */
+	uint8_t write_mask : 4; /* those, REBUILDING and RETURNED */
 	/* The slab wants the host to look at rbx_slab_task(). */
 	uint8_t attention : 1;
 	/* In one byte, because most slabs have none of these: rbx_slab_is_plain(). */
@@ -134,7 +137,7 @@ struct rbx_slab {
 RBX_STATIC_ASSERT(sizeof(struct rbx_slab) == 4, "a word");
 RBX_STATIC_ASSERT(RBX_PART_OF_TAIL == 1u << RBX_SLOTS_MAX, "bits of parts and tails");
 RBX_STATIC_ASSERT(RBX_SLOTS_MAX <= 4 && RBX_REPLICAS_MAX < 1u << 2 &&
-			  RBX_REPLICA_LOST < 1 << 3,
+			  RBX_REPLICA_RETURNED < 1 << 3,
 		  "they fit");
 
 static inline enum rbx_replica_state
@@ -409,7 +412,7 @@ static inline int rbx_slab_find(const struct rbx_slab *slab,
 	return -1;
 }
 
-/* A bit for each slot that is REBUILDING. */
+/* A bit for each slot that is REBUILDING or RETURNED. */
 uint8_t rbx_slab_targets(const struct rbx_slab *slab);
 
 /* Whether a slot is REBUILDING and has all that was ever acknowledged. */
@@ -447,6 +450,10 @@ static inline bool rbx_slab_is_last(const struct rbx_slab *slab)
  * is nothing to copy.
  */
 void rbx_slab_target_join(struct rbx_slab *slab, uint32_t slot);
+
+/* In a slab that was given a record, or has one: replicas that are RETURNED are targets. What they
+ * lack is copied. */
+void rbx_slab_returned_join(struct rbx_slab *slab, struct rbx_slab_record *record);
 
 /* The last source is lost. If a target stands in for it, the other targets get the cells that
  * are still to be copied from that one; the cells copied before went to all of them. What was

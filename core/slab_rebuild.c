@@ -15,10 +15,11 @@
  * what failed writes left, and no other replica is left to differ from.
  *
  * Replicas of a guarded volume that differ are copied only in the extents that may have been
- * written (extents.h). Not done: skipping cells of other volumes that were never written.
+ * written (extents.h), and so are those that have returned. These take every write from then
+ * on, as any target. They lack acknowledged data, so they stand in for none, also without a
+ * record. Not done: skipping cells of other volumes that were never written.
  */
-#include "core/slab.h"
-
+#include "core/extents.h"
 #include "core/status.h"
 
 /* ---- Targets --------------------------------------------------------------*/
@@ -150,6 +151,45 @@ void rbx_slab_target_join(struct rbx_slab *slab, uint32_t slot)
 	rbx_slab_record(slab)->copy_extents = 0;
 }
 
+static uint8_t returned_mask(const struct rbx_slab *slab)
+{
+	uint8_t mask = 0;
+	uint32_t slot;
+
+	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
+		mask |= (uint8_t)((rbx_slab_state(slab, slot) == RBX_REPLICA_RETURNED) << slot);
+	return mask;
+}
+
+void rbx_slab_returned_join(struct rbx_slab *slab, struct rbx_slab_record *record)
+{
+	uint8_t mask = returned_mask(slab), left = mask;
+	bool are_others = rbx_slab_targets(slab) & ~mask;
+	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
+	uint64_t stale;
+
+	if (!mask)
+		return;
+	stale = rbx_extents_stale_take(slab);
+	if (!are_others)
+		rebuild_begin(record);
+	record->stands_in_mask &= (uint8_t)~mask;
+	record->leaves_mask &= (uint8_t)~mask;
+	record->label_asked_mask &= (uint8_t)~mask;
+	record->labelled_mask &= (uint8_t)~mask;
+	for (; left; left &= left - 1) {
+		if (doubts)
+			rbx_doubts_forget(doubts, (uint32_t)__builtin_ctz(left));
+		rbx_slab_move(slab, (uint32_t)__builtin_ctz(left), RBX_REPLICA_REBUILDING);
+	}
+	if (!stale)
+		return;
+	/* Others that are copied whole stay so. */
+	if (!are_others || record->copy_extents)
+		record->copy_extents |= stale;
+	copies_want(record, 0, rbx_slab_cells(rbx_slab_shape(slab)));
+}
+
 void rbx_slab_differ(struct rbx_slab *slab, uint8_t mask, uint32_t cell)
 {
 	struct rbx_slab_record *record;
@@ -161,7 +201,9 @@ void rbx_slab_differ(struct rbx_slab *slab, uint8_t mask, uint32_t cell)
 	for (uint8_t left = mask; left; left &= left - 1) {
 		uint32_t slot = (uint32_t)__builtin_ctz(left);
 
-		if (rbx_slab_state(slab, slot) != RBX_REPLICA_REBUILDING)
+		if (rbx_slab_state(slab, slot) == RBX_REPLICA_RETURNED)
+			rbx_extents_stale_add(slab, cell);
+		else if (rbx_slab_state(slab, slot) != RBX_REPLICA_REBUILDING)
 			target_add(slab, slot, true);
 	}
 	record = rbx_slab_record(slab);

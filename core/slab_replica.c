@@ -32,11 +32,13 @@ void rbx_slab_move(struct rbx_slab *slab, uint32_t slot,
 {
 	static const uint8_t legal[] = {
 		[RBX_REPLICA_EMPTY] = TO(BORROWING),
-		[RBX_REPLICA_BORROWING] = TO(REBUILDING) | TO(LIVE) | TO(EMPTY),
+		[RBX_REPLICA_BORROWING] = TO(REBUILDING) | TO(LIVE) | TO(EMPTY) |
+					 TO(RETURNED),
 		[RBX_REPLICA_REBUILDING] = TO(LIVE) | TO(LEAVING) | TO(LOST),
 		[RBX_REPLICA_LIVE] = TO(LEAVING) | TO(LOST) | TO(REBUILDING),
 		[RBX_REPLICA_LEAVING] = TO(LOST) | TO(REBUILDING),
 		[RBX_REPLICA_LOST] = TO(EMPTY),
+		[RBX_REPLICA_RETURNED] = TO(REBUILDING) | TO(LOST),
 	};
 
 	RBX_ASSERT(slot < rbx_slab_shape(slab)->slots);
@@ -59,7 +61,7 @@ void rbx_slab_masks(struct rbx_slab *slab)
 	for (i = 0; i < rbx_slab_shape(slab)->slots; i++) {
 		uint32_t bit = 1u << rbx_slab_state(slab, i);
 
-		if (bit & (TO(LIVE) | TO(LEAVING) | TO(REBUILDING)))
+		if (bit & (TO(LIVE) | TO(LEAVING) | TO(REBUILDING) | TO(RETURNED)))
 			slab->write_mask |= (uint8_t)(1u << i);
 		if (bit & (TO(LIVE) | TO(LEAVING)))
 			slab->read_mask |= (uint8_t)(1u << i);
@@ -90,7 +92,7 @@ static int find_drained(const struct rbx_slab *slab)
 /* It has a loan: in use, or to be used when all that was asked for has come. */
 static bool is_lent(const struct rbx_slab *slab, uint32_t slot)
 {
-	return (TO(REBUILDING) | TO(LIVE) | TO(LEAVING)) >>
+	return (TO(REBUILDING) | TO(LIVE) | TO(LEAVING) | TO(RETURNED)) >>
 		       rbx_slab_state(slab, slot) &
 	       1;
 }
@@ -237,7 +239,7 @@ void rbx_slab_holders(const struct rbx_slab *slab, struct rbx_server_set *server
 	uint32_t slot;
 
 	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
-		if ((TO(BORROWING) | TO(REBUILDING) | TO(LIVE)) >>
+		if ((TO(BORROWING) | TO(REBUILDING) | TO(LIVE) | TO(RETURNED)) >>
 			    rbx_slab_state(slab, slot) & 1)
 			rbx_server_set_add(servers,
 					   rbx_replica_server(rbx_slab_replica(slab, slot)));
@@ -294,8 +296,8 @@ bool rbx_slab_evict(struct rbx_slab *slab, uint32_t server, uint64_t slab_id,
 			continue;
 		if (rbx_slab_state(slab, slot) == RBX_REPLICA_LIVE)
 			rbx_slab_move(slab, slot, RBX_REPLICA_LEAVING);
-		else if (rbx_slab_state(slab, slot) != RBX_REPLICA_REBUILDING)
-			return true; /* it is LEAVING */
+		else if (rbx_slab_state(slab, slot) == RBX_REPLICA_LEAVING)
+			return true;
 		else if (rbx_slab_stands_in(slab, slot) || rbx_slab_may_be_labelled(slab, slot))
 			return false; /* it will be LIVE soon, and asked for again */
 		else

@@ -52,12 +52,17 @@ struct rbx_doubts *rbx_slab_doubts(const struct rbx_slab *slab)
  * is known to be equal. */
 static void targets_join(struct rbx_slab *slab, struct rbx_slab_record *record)
 {
-	record->stands_in_mask = rbx_slab_targets(slab);
-	if (!record->stands_in_mask)
-		return;
-	record->again_end = rbx_slab_cells(rbx_slab_shape(slab));
-	if (rbx_slab_shape(slab)->is_guarded)
-		record->copy_extents = rbx_extents_unequal(slab);
+	uint32_t slot;
+
+	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
+		if (rbx_slab_state(slab, slot) == RBX_REPLICA_REBUILDING)
+			record->stands_in_mask |= (uint8_t)(1u << slot);
+	if (record->stands_in_mask) {
+		record->again_end = rbx_slab_cells(rbx_slab_shape(slab));
+		if (rbx_slab_shape(slab)->is_guarded)
+			record->copy_extents = rbx_extents_unequal(slab);
+	}
+	rbx_slab_returned_join(slab, record);
 }
 
 static bool record_give(struct rbx_slab *slab, uint32_t kept_count)

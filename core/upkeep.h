@@ -219,6 +219,8 @@ struct rbx_upkeep {
 	/* Of a named volume with replicas: a first write needs so many, because the record says
 	 * that each slab has them which was written. The host sets it. */
 	uint32_t copies_least;
+	/* Extents of replicas that returned: that are used as they are, and that are copied. */
+	uint64_t extents_kept, extents_stale;
 	/* What was reported, so that each news is told once. */
 	uint32_t rebuilt_count; /* replicas since all were live */
 	uint32_t dead_count; /* slabs */
@@ -291,8 +293,16 @@ rbx_upkeep_server_is_down(const struct rbx_upkeep *upkeep, uint32_t server)
 int rbx_upkeep_adopt(struct rbx_upkeep *upkeep, uint32_t server, uint64_t label,
 		     const struct rbx_loan *loan);
 
-/* And it has noted this intent word for that slab. */
-void rbx_upkeep_found_intent(struct rbx_upkeep *upkeep, uint64_t label, uint64_t word);
+/* And it has noted these words for that slab (extents.h). */
+void rbx_upkeep_found_intent(struct rbx_upkeep *upkeep, uint64_t label, uint64_t word,
+			     uint64_t behind);
+/* A server that was OUT is there again, and the record says that it is IN. It had this slab
+ * complete, and does not call it so any more: what it may lack is copied there. 0; or it is of no
+ * use there, and is to be given back: -EINVAL: there is no such slab, or no such loan; -EEXIST:
+ * enough servers have it, or this one; -ENODATA: none has it to copy it from. As adopt(), or by
+ * the thread that makes rounds. */
+int rbx_upkeep_returned(struct rbx_upkeep *upkeep, uint32_t server, uint64_t label,
+			const struct rbx_loan *loan);
 
 /* The same, of a volume that was not closed: writes were under way, and may have reached some
  * replicas only. In the extents that servers have noted (extents.h), all are to be made like one of

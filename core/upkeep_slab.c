@@ -6,6 +6,7 @@
  */
 #include "core/labels.h"
 
+#include "core/extents.h"
 #include "core/slab_spare.h"
 #include "core/status.h"
 
@@ -201,6 +202,7 @@ static void begin(struct rbx_upkeep *upkeep, struct rbx_slab *slab, int err)
 	struct rbx_piece_list todo = { 0 };
 
 	rbx_slab_lock(slab);
+	rbx_extents_begin(slab);
 	rbx_slab_begin(slab, err, &todo);
 	note(upkeep, slab);
 	rbx_slab_unlock(slab);

@@ -155,6 +155,7 @@ static uint32_t slab_begin(struct rbx_server *s, struct rbx_late_answer *late)
 	slab->holder = holder;
 	slab->map = late->map;
 	slab->intent = UINT64_MAX; /* until its writer says more */
+	slab->behind = 0;
 	holder->slabs_held++;
 	slab->asker = late;
 	late->slab = slab;

@@ -281,7 +281,13 @@ void rbx_remember_slab(struct rbx_server *s, uint64_t slab_id, uint64_t epoch)
 {
 	const struct rbx_slab *slab = &s->slabs[slab_id - 1];
 	struct rbx_remembered *r = &s->remembered;
-	const struct rbx_state_slab entry = { slab->holder->id, slab->map.label, epoch };
+	const struct rbx_state_slab entry = {
+		.holder_id = slab->holder->id,
+		.label = slab->map.label,
+		.epoch = epoch,
+		.intent = slab->intent,
+		.behind = slab->behind,
+	};
 
 	if (!rbx_remembers(r))
 		return;

@@ -148,6 +148,7 @@ void rbx_request_message(struct rbx_server *s, struct rbx_connection *c,
 	case RBX_WIRE_SLAB_COMPLETE:
 	case RBX_WIRE_SLAB_INCOMPLETE:
 	case RBX_WIRE_INTENTS:
+	case RBX_WIRE_VOLUME_BEHIND:
 		rbx_volume_request(s, c, message);
 		break;
 	default:

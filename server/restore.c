@@ -73,7 +73,8 @@ static int slab_restore(struct rbx_server *s, const struct found *found)
 	slab->holder = &kept->holder;
 	slab->map.label = found->slab.label;
 	slab->map.is_complete = 1;
-	slab->intent = UINT64_MAX; /* it may have been written anywhere: that is not kept */
+	slab->intent = found->slab.intent;
+	slab->behind = found->slab.behind;
 	kept->holder.slabs_held++;
 	memory->domain = kept->holder.domain;
 	memory->is_kept = true;

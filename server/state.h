@@ -92,6 +92,7 @@ struct rbx_client {
 	struct rbx_kept_volume *volume; /* that it is bound to, or NULL */
 	bool only_removes; /* that volume: nothing else is allowed */
 	uint64_t seen_holder_id; /* of the volume that it has looked at last; 0: none */
+	uint64_t seen_returns; /* of that volume */
 	uint32_t qps_count;
 	struct rbx_owner *owner;
 	char address[RBX_NAME_MAX]; /* where it was admitted from */
@@ -110,6 +111,7 @@ struct rbx_slab {
 	struct rbx_holder *holder; /* that has or had it; NULL: the slab is free */
 	struct rbx_wire_map map; /* of a named volume: which of its slabs it is */
 	uint64_t intent; /* and where its writer may be writing: a bit for each 64th */
+	uint64_t behind; /* the same, where it has written while a server was out */
 	struct rbx_late_answer *asker; /* told when the slab is ready; or NULL */
 };
 

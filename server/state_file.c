@@ -270,6 +270,8 @@ static void walk_slab(struct rbx_cursor *c, void *entry)
 	rbx_cursor_u64(c, &slab->holder_id);
 	rbx_cursor_u64(c, &slab->label);
 	rbx_cursor_u64(c, &slab->epoch);
+	rbx_cursor_u64(c, &slab->intent);
+	rbx_cursor_u64(c, &slab->behind);
 }
 
 int rbx_state_slab_get(const uint8_t *state, uint32_t index, struct rbx_state_slab *slab)

@@ -61,6 +61,8 @@ struct rbx_state_slab {
 	uint64_t holder_id; /* of its volume, not 0 */
 	uint64_t label; /* 1 + its index in the volume, for which it is complete */
 	uint64_t epoch; /* of the loan */
+	uint64_t intent; /* its words (wire/record.h) */
+	uint64_t behind;
 };
 
 /* Makes an empty state of memory that is all zeros. */

@@ -63,24 +63,36 @@ static bool makes(const struct rbx_wire_volume_open *open)
 	return open->mode == RBX_WIRE_OPEN_CREATE || open->mode == RBX_WIRE_OPEN_ANEW;
 }
 
-/* It counts for nothing: the writer's record says so. Its epoch is the one that was promised if the
+static bool is_by_its_writer(const struct rbx_wire_volume_open *open)
+{
+	return open->mode == RBX_WIRE_OPEN_ANEW || open->mode == RBX_WIRE_OPEN_RETURN;
+}
+
+/* The writer's record says that the server is OUT. Its epoch is the one that was promised if the
  * server was lost while that writer has the volume open; a later one shuts this one out as well.
  *
- * The request may come late, when the writer has had another session begin anew, and the server is
- * IN again. Then the volume has another holder than the session has seen: it was made since. */
-static uint32_t give_up(struct rbx_server *s, struct rbx_client *client, uint64_t writer_epoch,
-			struct rbx_kept_volume *kept)
+ * The request may come late, when the writer has had another session begin anew or return, and the
+ * server is IN again. Then the session has seen another volume than there is: it has another holder
+ * if it was made since, and it counts how often it was opened to return. */
+static uint32_t take_back(struct rbx_server *s, struct rbx_client *client, uint64_t writer_epoch,
+			  struct rbx_kept_volume *kept)
 {
-	if (client->seen_holder_id != kept->holder.id)
+	if (client->seen_holder_id != kept->holder.id ||
+	    client->seen_returns != kept->returns_count)
 		return RBX_REASON_OUT_OF_TURN;
 	if (writer_epoch != kept->acceptor.promised_epoch &&
 	    !rbx_acceptor_promise(&kept->acceptor, writer_epoch))
 		return RBX_REASON_TAKEN_OVER;
 	rbx_volume_bind(s, kept, client); /* ends the session before, with its queue pairs */
 	rbx_data_qps_end(s, client);
+	kept->returns_count++;
+	return RBX_REASON_NONE;
+}
+
+static void give_up(struct rbx_server *s, struct rbx_client *client, struct rbx_kept_volume *kept)
+{
 	rbx_volume_unbind(client);
 	rbx_volume_end(s, kept);
-	return RBX_REASON_NONE;
 }
 
 /* Returns RBX_REASON_NONE, or the reason against it. */
@@ -92,13 +104,16 @@ static uint32_t grant(struct rbx_server *s, struct rbx_client *client,
 
 	if (!is_fresh(s, client, *kept))
 		return RBX_REASON_OUT_OF_TURN;
-	if (open->mode == RBX_WIRE_OPEN_ANEW)
-		reason = give_up(s, client, open->writer_epoch, *kept);
+	if (is_by_its_writer(open))
+		reason = take_back(s, client, open->writer_epoch, *kept);
+	if (!reason && open->mode == RBX_WIRE_OPEN_ANEW)
+		give_up(s, client, *kept);
 	if (!reason && makes(open))
 		reason = rbx_volume_make(s, client, open, kept);
 	if (reason)
 		return reason;
-	if (!rbx_acceptor_promise(&(*kept)->acceptor, open->writer_epoch))
+	if (open->mode != RBX_WIRE_OPEN_RETURN &&
+	    !rbx_acceptor_promise(&(*kept)->acceptor, open->writer_epoch))
 		return RBX_REASON_TAKEN_OVER;
 	rbx_data_qps_end(s, client); /* of an earlier epoch of this session */
 	rbx_volume_bind(s, *kept, client);
@@ -157,8 +172,10 @@ static void volume_open(struct rbx_server *s, struct rbx_connection *c,
 		rbx_connection_answer_error(s, c, message->request_id, reason);
 		return;
 	}
-	if (open->mode == RBX_WIRE_OPEN_LOOK)
+	if (open->mode == RBX_WIRE_OPEN_LOOK) {
 		c->client->seen_holder_id = kept->holder.id;
+		c->client->seen_returns = kept->returns_count;
+	}
 	volume_fill(s, kept, &answer);
 	answer.request_id = message->request_id;
 	rbx_connection_answer(s, c, &answer);
@@ -297,11 +314,26 @@ static void labels_send(struct rbx_server *s, struct rbx_connection *c,
 			.rkey = memory->mr->rkey,
 			.is_complete = slab->map.is_complete,
 			.intent = slab->intent,
+			.behind = slab->behind,
 		};
 		at = loan.slab_id;
 	}
 	labels->next = more ? at : 0;
 	rbx_connection_answer(s, c, &answer);
+}
+
+/* What becomes complete may have been written anywhere, until its writer says more. */
+static void label_set(struct rbx_server *s, const struct rbx_lender_loan *loan, bool is_complete)
+{
+	struct rbx_slab *slab = &s->slabs[loan->slab_id - 1];
+
+	if (is_complete && !slab->map.is_complete)
+		slab->intent = UINT64_MAX;
+	slab->map.is_complete = is_complete;
+	if (is_complete)
+		rbx_remember_slab(s, loan->slab_id, loan->epoch);
+	else
+		rbx_forget_slab(s, loan->slab_id);
 }
 
 /* SLAB_COMPLETE, or SLAB_INCOMPLETE. */
@@ -316,11 +348,20 @@ static void slab_label(struct rbx_server *s, struct rbx_connection *c,
 		rbx_connection_answer_error(s, c, message->request_id, reason);
 		return;
 	}
-	s->slabs[loan.slab_id - 1].map.is_complete = message->type == RBX_WIRE_SLAB_COMPLETE;
-	if (message->type == RBX_WIRE_SLAB_COMPLETE)
-		rbx_remember_slab(s, loan.slab_id, loan.epoch);
-	else
-		rbx_forget_slab(s, loan.slab_id);
+	label_set(s, &loan, message->type == RBX_WIRE_SLAB_COMPLETE);
+	done(s, c, message->request_id, kept->acceptor.promised_epoch);
+}
+
+/* The record says that the server is OUT, and is about to say that it is IN: before that, nothing
+ * of what it has counts as complete. Its memory stays. */
+static void volume_behind(struct rbx_server *s, struct rbx_connection *c,
+			  const struct rbx_wire_message *message)
+{
+	struct rbx_kept_volume *kept = c->client->volume;
+	struct rbx_lender_loan loan = { 0 };
+
+	while (rbx_lender_next_of(s->lender, kept->holder.id, loan.slab_id, &loan))
+		label_set(s, &loan, false);
 	done(s, c, message->request_id, kept->acceptor.promised_epoch);
 }
 
@@ -336,8 +377,12 @@ static void intents_note(struct rbx_server *s, struct rbx_connection *c,
 		const struct rbx_wire_intent *intent = &intents->intents[i];
 		const struct rbx_lender_loan loan = { intent->slab_id, intent->epoch };
 
-		if (!rbx_lender_check(s->lender, kept->holder.id, &loan))
-			s->slabs[loan.slab_id - 1].intent = intent->word;
+		if (rbx_lender_check(s->lender, kept->holder.id, &loan))
+			continue;
+		s->slabs[loan.slab_id - 1].intent = intent->word;
+		s->slabs[loan.slab_id - 1].behind = intent->behind;
+		if (rbx_slab_is_remembered(s, loan.slab_id))
+			rbx_remember_slab(s, loan.slab_id, loan.epoch);
 	}
 	done(s, c, message->request_id, kept->acceptor.promised_epoch);
 }
@@ -362,6 +407,8 @@ void rbx_volume_request(struct rbx_server *s, struct rbx_connection *c,
 		labels_send(s, c, message);
 	else if (message->type == RBX_WIRE_INTENTS)
 		intents_note(s, c, message);
+	else if (message->type == RBX_WIRE_VOLUME_BEHIND)
+		volume_behind(s, c, message);
 	else
 		slab_label(s, c, message);
 }

@@ -47,6 +47,7 @@ struct rbx_kept_volume {
 	char writer_name[RBX_WIRE_HOLDER_BYTES]; /* of the last writer */
 	struct rbx_client *writer; /* the session that is bound to it, or NULL */
 	uint64_t closed_ns; /* when the last writer went */
+	uint64_t returns_count; /* how often it was opened to return */
 	uint32_t next_free;
 };
 
@@ -64,7 +65,8 @@ int rbx_volumes_init(struct rbx_server *s);
 void rbx_volumes_destroy(struct rbx_server *s);
 
 /* The requests about volumes: VOLUME_OPEN, VOLUME_LIST, VOLUME_ACCEPT, VOLUME_REMOVE,
- * VOLUME_RESERVE, LABELS, SLAB_COMPLETE, SLAB_INCOMPLETE and INTENTS. */
+ * VOLUME_RESERVE, LABELS, SLAB_COMPLETE, SLAB_INCOMPLETE, VOLUME_BEHIND and
+ * INTENTS. */
 void rbx_volume_request(struct rbx_server *s, struct rbx_connection *connection,
 			const struct rbx_wire_message *message);
 

@@ -93,7 +93,7 @@ static void check_next_slab(const struct rbx_sim_client *client)
 
 		if (state == RBX_REPLICA_LIVE || state == RBX_REPLICA_LEAVING)
 			read_mask |= (uint8_t)(1u << i);
-		if (state == RBX_REPLICA_REBUILDING)
+		if (state == RBX_REPLICA_REBUILDING || state == RBX_REPLICA_RETURNED)
 			write_mask |= (uint8_t)(1u << i);
 		if (state >= RBX_REPLICA_REBUILDING)
 			check_slab(client, slab, i);

@@ -147,7 +147,6 @@ static void told(struct rbx_volume *volume, const struct rbx_event *event,
 {
 	struct rbx_sim_client *client = user;
 
-	(void)volume;
 	if (event->kind == RBX_EVENT_DATA_LOST)
 		rbx_sim_tally(RBX_SIM_TALLY_slabs_lost, event->slab_count);
 	if (event->kind == RBX_EVENT_DATA_LOST && !rbx_sim_world.may_lose)
@@ -156,7 +155,7 @@ static void told(struct rbx_volume *volume, const struct rbx_event *event,
 	if (event->kind == RBX_EVENT_REBUILD_DONE)
 		rbx_sim_tally(RBX_SIM_TALLY_rebuilds, 1);
 	if (event->kind == RBX_EVENT_SERVER_ADDED)
-		rbx_sim_tally(RBX_SIM_TALLY_returned, 1);
+		rbx_sim_named_returned(volume);
 	RBX_SIM_TRACE(client->node, "volume-event", "kind", event->kind,
 		      "slabs", event->slab_count);
 }
@@ -331,13 +330,14 @@ struct addition {
 static void *add(void *arg)
 {
 	struct addition *addition = arg;
+	struct rbx_volume *volume = addition->client->volume;
 	char address[16];
 
 	snprintf(address, sizeof(address), "n%u:7000", addition->server->node);
 	/* Refused while the volume still hopes for the earlier server. Then that one comes
 	 * back, or it is lost and added at the end. */
-	if (!rbx_volume_add_server(addition->client->volume, address) && rbx_sim_world.is_named)
-		rbx_sim_tally(RBX_SIM_TALLY_returned, 1);
+	if (!rbx_volume_add_server(volume, address) && rbx_sim_world.is_named)
+		rbx_sim_named_returned(volume);
 	return NULL;
 }
 

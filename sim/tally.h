@@ -47,6 +47,8 @@
 	X(former_requests, "requests of former writers that ended after that") \
 	X(opened_without, "named volumes opened without a server that was lost since") \
 	X(returned, "servers that were out, back in a named volume that was open") \
+	X(extents_kept, "extents of servers that return, used as they are")   \
+	X(extents_stale, "the same, copied as they have missed writes")        \
 	X(renames, "named volumes that got another name")                     \
 	X(slabs_restored, "slabs that were there again after a restart")      \
 	X(slabs_lost, "slabs that lost their last replica, if allowed")       \

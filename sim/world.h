@@ -191,6 +191,8 @@ struct rbx_volume *rbx_sim_named_take(struct rbx_sim_client *client);
 void rbx_sim_named_remove(struct rbx_sim_client *client);
 /* The client is about to crash. */
 void rbx_sim_named_left(struct rbx_sim_client *client);
+/* A server has come to it, or has returned. */
+void rbx_sim_named_returned(struct rbx_volume *volume);
 /* Whether the next client may rely on it that all replicas are there: enough servers have accepted
  * a record that says so. Also of a volume without a name. */
 bool rbx_sim_named_is_said(const struct rbx_volume *volume);

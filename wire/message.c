@@ -212,11 +212,12 @@ static const struct layout layouts[RBX_WIRE_TYPES_END] = {
 	[RBX_WIRE_VOLUME_REMOVE] = { 0, false, walk_nothing },
 	[RBX_WIRE_VOLUME_DONE] = { 8, false, walk_writer_epoch },
 	[RBX_WIRE_LABELS] = { 8, false, walk_cursor },
-	[RBX_WIRE_LABELS_REPLY] = { 736, false, walk_labels },
+	[RBX_WIRE_LABELS_REPLY] = { 856, false, walk_labels },
 	[RBX_WIRE_SLAB_COMPLETE] = { 8, true, walk_slab_id },
 	[RBX_WIRE_VOLUME_RESERVE] = { 64, false, walk_name },
-	[RBX_WIRE_INTENTS] = { 776, false, walk_intents },
+	[RBX_WIRE_INTENTS] = { 936, false, walk_intents },
 	[RBX_WIRE_SLAB_INCOMPLETE] = { 8, true, walk_slab_id },
+	[RBX_WIRE_VOLUME_BEHIND] = { 0, false, walk_nothing },
 };
 
 RBX_STATIC_ASSERT(352 == 6 * 8 + 4 * 4 + RBX_SERVER_LABELS_BYTES + RBX_WIRE_PROOF_BYTES &&
@@ -230,11 +231,11 @@ RBX_STATIC_ASSERT(192 == 16 + RBX_WIRE_USER_MESSAGE_BYTES_MAX, "USER_MESSAGE fit
 RBX_STATIC_ASSERT(736 == RBX_WIRE_VOLUME_NAME_BYTES + RBX_CREDENTIAL_BYTES + 6 * 8 +
 				 4 * 4 + 9 * RBX_WIRE_MEMBERS_MAX,
 		  "a record");
-RBX_STATIC_ASSERT(832 == 736 + RBX_WIRE_HOLDER_BYTES + 3 * 8 + 8 &&
-			  RBX_WIRE_HEADER_BYTES + 832 <= RBX_WIRE_MESSAGE_BYTES_MAX,
-		  "VOLUME, the longest message, fits");
-RBX_STATIC_ASSERT(736 == 16 + 48 * RBX_WIRE_LABELS_MAX, "LABELS_REPLY");
-RBX_STATIC_ASSERT(776 == 8 + 24 * RBX_WIRE_INTENTS_MAX, "INTENTS");
+RBX_STATIC_ASSERT(832 == 736 + RBX_WIRE_HOLDER_BYTES + 3 * 8 + 8, "VOLUME");
+RBX_STATIC_ASSERT(856 == 16 + 56 * RBX_WIRE_LABELS_MAX, "LABELS_REPLY");
+RBX_STATIC_ASSERT(936 == 8 + 32 * RBX_WIRE_INTENTS_MAX &&
+			  RBX_WIRE_HEADER_BYTES + 936 <= RBX_WIRE_MESSAGE_BYTES_MAX,
+		  "INTENTS, the longest message, fits");
 RBX_STATIC_ASSERT(RBX_WIRE_HEADER_BYTES == 4 + 2 + 2 + 4 + 4 + 8 + 8 + 32,
 		  "magic, version, type, length, status, id, epoch, reserved");
 
@@ -280,7 +281,7 @@ static bool volume_open_makes_sense(const struct rbx_wire_volume_open *open)
 
 	return rbx_wire_volume_name_makes_sense(open->name) &&
 	       rbx_wire_text_makes_sense(open->holder, sizeof(open->holder)) &&
-	       open->mode >= RBX_WIRE_OPEN_LOOK && open->mode <= RBX_WIRE_OPEN_ANEW &&
+	       open->mode >= RBX_WIRE_OPEN_LOOK && open->mode <= RBX_WIRE_OPEN_RETURN &&
 	       looks == !open->holder[0] && looks == !open->writer_epoch &&
 	       (looks || open->volume_id);
 }

@@ -56,13 +56,14 @@ enum rbx_wire_type {
 	RBX_WIRE_VOLUME, /* server: answer to both: what I know of the volume */
 	RBX_WIRE_VOLUME_ACCEPT, /* client: from now on this is its record */
 	RBX_WIRE_VOLUME_REMOVE, /* client: forget it */
-	RBX_WIRE_VOLUME_DONE, /* server: answer to these, SLAB_(IN)COMPLETE and INTENTS */
+	RBX_WIRE_VOLUME_DONE, /* server: answer to these, and to those below but LABELS */
 	RBX_WIRE_LABELS, /* client: which slabs do you have of it? */
 	RBX_WIRE_LABELS_REPLY, /* server: these */
 	RBX_WIRE_SLAB_COMPLETE, /* client: the contents of this slab are all there */
 	RBX_WIRE_VOLUME_RESERVE, /* client: this name, too, is for the volume and no other */
 	RBX_WIRE_INTENTS, /* client: what may be written just now, of these slabs */
 	RBX_WIRE_SLAB_INCOMPLETE, /* client: the contents of this slab do not count any more */
+	RBX_WIRE_VOLUME_BEHIND, /* client: the same of all slabs of the volume */
 	RBX_WIRE_TYPES_END,
 };
 
@@ -119,6 +120,9 @@ enum rbx_wire_open_mode {
 	 * gives up all that it has of the volume, and makes it anew; and write. The session must
 	 * have looked at it, and it was not made anew since: or else the request comes late. */
 	RBX_WIRE_OPEN_ANEW,
+	/* The same, but its record says that the server is OUT: it keeps what it has, and the
+	 * session is the writer. Nor did another session have it return since that look. */
+	RBX_WIRE_OPEN_RETURN,
 };
 
 struct rbx_wire_volume_open {

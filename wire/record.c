@@ -47,6 +47,7 @@ void rbx_wire_walk_labels(struct rbx_cursor *c, struct rbx_wire_labels *labels)
 		rbx_cursor_u32(c, &label->rkey);
 		rbx_cursor_u32(c, &label->is_complete);
 		rbx_cursor_u64(c, &label->intent);
+		rbx_cursor_u64(c, &label->behind);
 	}
 }
 
@@ -60,6 +61,7 @@ void rbx_wire_walk_intents(struct rbx_cursor *c, struct rbx_wire_intents *intent
 		rbx_cursor_u64(c, &intents->intents[i].slab_id);
 		rbx_cursor_u64(c, &intents->intents[i].epoch);
 		rbx_cursor_u64(c, &intents->intents[i].word);
+		rbx_cursor_u64(c, &intents->intents[i].behind);
 	}
 }
 
@@ -133,7 +135,7 @@ static bool label_makes_sense(const struct rbx_wire_label *label)
 static bool label_is_zero(const struct rbx_wire_label *label)
 {
 	return !label->label && !label->slab_id && !label->epoch && !label->remote_addr &&
-	       !label->rkey && !label->is_complete && !label->intent;
+	       !label->rkey && !label->is_complete && !label->intent && !label->behind;
 }
 
 bool rbx_wire_labels_make_sense(const struct rbx_wire_labels *labels)
@@ -159,7 +161,8 @@ bool rbx_wire_intents_make_sense(const struct rbx_wire_intents *intents)
 		const struct rbx_wire_intent *intent = &intents->intents[i];
 
 		if (i < intents->count ? !intent->slab_id || !intent->epoch :
-					 intent->slab_id || intent->epoch || intent->word)
+					 intent->slab_id || intent->epoch || intent->word ||
+						 intent->behind)
 			return false;
 	}
 	return true;

@@ -16,7 +16,7 @@
 #define RBX_WIRE_HOLDER_BYTES 64u /* the same */
 #define RBX_WIRE_MEMBERS_MAX 64u
 #define RBX_WIRE_LABELS_MAX 15u /* in one message */
-#define RBX_WIRE_INTENTS_MAX 32u /* the same */
+#define RBX_WIRE_INTENTS_MAX 29u /* the same */
 
 enum rbx_wire_member_flags {
 	RBX_WIRE_MEMBER_OUT = 1, /* it may have missed writes */
@@ -55,6 +55,7 @@ struct rbx_wire_label {
 	uint32_t rkey;
 	uint32_t is_complete; /* 0: its contents were never all there */
 	uint64_t intent; /* a bit for each 64th of it that may be written just now */
+	uint64_t behind; /* the same, that was written while a server was OUT */
 };
 
 struct rbx_wire_labels {
@@ -63,11 +64,12 @@ struct rbx_wire_labels {
 	struct rbx_wire_label labels[RBX_WIRE_LABELS_MAX]; /* zero from the count on */
 };
 
-/* The intent word of a slab from now on. */
+/* The words of a slab from now on. */
 struct rbx_wire_intent {
 	uint64_t slab_id;
 	uint64_t epoch; /* of the loan */
-	uint64_t word;
+	uint64_t word; /* intent */
+	uint64_t behind;
 };
 
 struct rbx_wire_intents {

@@ -166,6 +166,7 @@ static void server_is_put_out_before_one_comes(void **state)
 /* It is another one than the one that died, and takes its place in the record, too. */
 static void former_one_is_forgotten(void **state)
 {
+	struct rbx_session *session = (struct rbx_session *)&servers[0];
 	struct world *w = make(3);
 	struct waiter waiter = { .former = 1 };
 	uint32_t i;
@@ -191,10 +192,8 @@ static void former_one_is_forgotten(void **state)
 	assert_int_equal(servers[1].asked.record.members_count, 3);
 	/* It would be another new one, and does not return. */
 	talk_err = -ENODATA;
-	assert_int_equal(rbx_keeper_welcome(&w->named, (struct rbx_session *)&servers[0], true),
-			 -ENODEV);
-	assert_int_equal(rbx_keeper_welcome(&w->named, (struct rbx_session *)&servers[0], false),
-			 -ENODATA);
+	assert_int_equal(rbx_keeper_welcome(&w->named, session, true, NULL), -ENODEV);
+	assert_int_equal(rbx_keeper_welcome(&w->named, session, false, NULL), -ENODATA);
 	end(w);
 }
 
@@ -241,20 +240,20 @@ static void server_that_is_about_to_be_out_gives_nothing_up(void **state)
 
 	(void)state;
 	talk_err = -ENODATA;
-	assert_int_equal(rbx_keeper_welcome(&w->named, session, true), -EEXIST);
+	assert_int_equal(rbx_keeper_welcome(&w->named, session, true, NULL), -EEXIST);
 	suspect(w, 0);
 	(void)turn(w);
-	assert_int_equal(rbx_keeper_welcome(&w->named, session, true), -EAGAIN);
+	assert_int_equal(rbx_keeper_welcome(&w->named, session, true, NULL), -EAGAIN);
 	answers(1, 0);
 	(void)turn(w); /* it is chosen, and the first one's vote is needed until the next one is */
-	assert_int_equal(rbx_keeper_welcome(&w->named, session, true), -EAGAIN);
+	assert_int_equal(rbx_keeper_welcome(&w->named, session, true, NULL), -EAGAIN);
 	answers(2, 0);
 	(void)turn(w); /* the next one is proposed */
-	assert_int_equal(rbx_keeper_welcome(&w->named, session, true), -EAGAIN);
+	assert_int_equal(rbx_keeper_welcome(&w->named, session, true, NULL), -EAGAIN);
 	answers(1, 0);
 	answers(2, 0);
 	(void)turn(w);
-	assert_int_equal(rbx_keeper_welcome(&w->named, session, true), -ENODATA);
+	assert_int_equal(rbx_keeper_welcome(&w->named, session, true, NULL), -ENODATA);
 	end(w);
 }
 

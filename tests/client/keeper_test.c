@@ -315,7 +315,7 @@ static void volume_that_is_closed_well_is_even(void **state)
 	w = make(2);
 	has_slab(w, 0, 0);
 	has_slab(w, 1, 0);
-	rbx_upkeep_found_intent(&w->control.upkeep, 1, 1);
+	rbx_upkeep_found_intent(&w->control.upkeep, 1, 1, 0);
 	rbx_upkeep_even_out(&w->control.upkeep);
 	rbx_keeper_end(&w->keeper);
 	rbx_keeper_close(&w->keeper);

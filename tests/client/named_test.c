@@ -70,11 +70,19 @@ int rbx_upkeep_adopt(struct rbx_upkeep *upkeep, uint32_t number, uint64_t label,
 	return 0;
 }
 
-void rbx_upkeep_found_intent(struct rbx_upkeep *upkeep, uint64_t label, uint64_t word)
+int rbx_upkeep_returned(struct rbx_upkeep *upkeep, uint32_t number, uint64_t label,
+			const struct rbx_loan *loan)
+{
+	return rbx_upkeep_adopt(upkeep, number, label, loan);
+}
+
+void rbx_upkeep_found_intent(struct rbx_upkeep *upkeep, uint64_t label, uint64_t word,
+			     uint64_t behind)
 {
 	(void)upkeep;
 	(void)label;
 	(void)word;
+	(void)behind;
 }
 
 /* ---- What it says ------------------------------------------------------------------------*/

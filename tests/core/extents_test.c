@@ -280,7 +280,7 @@ static struct host *make_left_at(uint32_t servers, uint64_t word, uint64_t other
 		host->servers[server].epochs[0] = 1;
 		host->servers[server].labelled[0] = true;
 		assert_int_equal(rbx_upkeep_adopt(&host->upkeep, server, 1, &loan), 0);
-		rbx_upkeep_found_intent(&host->upkeep, 1, server ? other : word);
+		rbx_upkeep_found_intent(&host->upkeep, 1, server ? other : word, 0);
 	}
 	return host;
 }

@@ -9,7 +9,7 @@ static int note(struct rbx_session *session, const struct rbx_loan *loan, uint64
 {
 	struct rbx_wire_message m = {
 		.type = RBX_WIRE_INTENTS,
-		.intents = { 1, { { loan->slab_id, loan->epoch, word } } },
+		.intents = { 1, { { loan->slab_id, loan->epoch, word, 0 } } },
 	};
 
 	return rbx_session_talk(session, &m);

@@ -24,6 +24,10 @@ static void start_again(struct world *world)
 
 static void volume_is_there_again(void **state)
 {
+	struct rbx_wire_message words = {
+		.type = RBX_WIRE_INTENTS,
+		.intents = { 1, { { .word = 5, .behind = 6 } } },
+	};
 	struct rbx_wire_volume before, after;
 	struct rbx_wire_labels labels;
 	struct rbx_session *session;
@@ -36,6 +40,9 @@ static void volume_is_there_again(void **state)
 	begin(&world);
 	incarnation = rbx_server_incarnation(world.server);
 	session = named_make(&world, &qp, &loan);
+	words.intents.intents[0].slab_id = loan.slab_id;
+	words.intents.intents[0].epoch = loan.epoch;
+	assert_int_equal(rbx_session_talk(session, &words), 0);
 	assert_int_equal(named_open(session, RBX_WIRE_OPEN_LOOK, "db", 0, &before), 0);
 	leave(&world, session, qp);
 	start_again(&world);
@@ -54,7 +61,8 @@ static void volume_is_there_again(void **state)
 	assert_int_equal(labels.count, 1);
 	assert_int_equal(labels.labels[0].label, 3);
 	assert_int_equal(labels.labels[0].is_complete, 1);
-	assert_true(labels.labels[0].intent == UINT64_MAX); /* it may have been written anywhere */
+	assert_int_equal(labels.labels[0].intent, 5);
+	assert_int_equal(labels.labels[0].behind, 6);
 	found = named_loan_of(&labels.labels[0]);
 	assert_int_equal(found.slab_id, loan.slab_id);
 	assert_int_equal(found.epoch, loan.epoch);

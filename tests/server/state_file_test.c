@@ -75,7 +75,7 @@ static bool is_same_volume(const struct rbx_state_volume *one, const struct rbx_
 
 static void what_is_put_is_got(void **unused)
 {
-	const struct rbx_state_slab slab = { 9, 3, 12 };
+	const struct rbx_state_slab slab = { 9, 3, 12, 5, 6 };
 	struct rbx_state_volume volume = volume_of(6), found;
 	struct rbx_state_head head = head_of(20), found_head;
 	struct rbx_state_slab found_slab;
@@ -96,6 +96,8 @@ static void what_is_put_is_got(void **unused)
 	assert_int_equal(rbx_state_slab_get(state, 7, &found_slab), 0);
 	assert_int_equal(found_slab.label, 3);
 	assert_int_equal(found_slab.epoch, 12);
+	assert_int_equal(found_slab.intent, 5);
+	assert_int_equal(found_slab.behind, 6);
 	assert_int_equal(rbx_state_check(state, &head), 0);
 	rbx_state_slab_put(state, 7, NULL);
 	assert_int_equal(rbx_state_slab_get(state, 7, &found_slab), -ENOENT);
@@ -162,7 +164,7 @@ static void slab_and_head_that_are_torn_are_as_before_or_after(void **unused)
 {
 	const size_t slab_at = RBX_STATE_SLABS_AT, slab_count = 2 * RBX_STATE_SLAB_BYTES;
 	const size_t head_at = RBX_STATE_HEAD_AT, head_count = 2 * RBX_STATE_HEAD_BYTES;
-	struct rbx_state_slab slab = { 9, 1, 1 }, found;
+	struct rbx_state_slab slab = { 9, 1, 1, 0, 0 }, found;
 	struct rbx_state_head head = head_of(1), found_head;
 	uint64_t update;
 	size_t cut;
@@ -197,7 +199,7 @@ static void damage_is_found(void **unused)
 {
 	struct rbx_state_head head = head_of(20), found_head;
 	struct rbx_state_volume volume = volume_of(3), found;
-	const struct rbx_state_slab slab = { 9, 3, 12 };
+	const struct rbx_state_slab slab = { 9, 3, 12, 5, 6 };
 	size_t i;
 
 	(void)unused;

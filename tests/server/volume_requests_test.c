@@ -230,7 +230,7 @@ static void what_needs_a_volume_is_refused_without_one(void **state)
 		if (m.type == RBX_WIRE_SLAB_MAP)
 			m.map.label = 1;
 		if (m.type == RBX_WIRE_INTENTS)
-			m.intents = (struct rbx_wire_intents){ 1, { { 1, 1, 1 } } };
+			m.intents = (struct rbx_wire_intents){ 1, { { 1, 1, 1, 0 } } };
 		raw_client_arrive(&raw, &world);
 		raw_client_enter(&raw);
 		raw_client_send(&raw, &m);

@@ -137,13 +137,13 @@ static struct rbx_wire_message sample(uint16_t type)
 			m.labels.labels[i] = (struct rbx_wire_label){
 				.label = 36 + i, .slab_id = 37, .epoch = 38,
 				.remote_addr = 39, .rkey = 40, .is_complete = i % 2,
-				.intent = 41,
+				.intent = 41, .behind = 45,
 			};
 		break;
 	case RBX_WIRE_INTENTS:
 		m.intents.count = RBX_WIRE_INTENTS_MAX - 1;
 		for (i = 0; i < m.intents.count; i++)
-			m.intents.intents[i] = (struct rbx_wire_intent){ 42 + i, 43, i };
+			m.intents.intents[i] = (struct rbx_wire_intent){ 42 + i, 43, i, 44 };
 		break;
 	}
 	return m;
@@ -403,8 +403,8 @@ static void volume_that_makes_no_sense_is_refused(void **state)
 	assert_int_equal(decode_volume(open, 144, RBX_WIRE_OPEN_WRITE), 0);
 	assert_int_equal(decode_volume(open, 144, RBX_WIRE_OPEN_LOOK), -EBADMSG);
 	assert_int_equal(decode_volume(open, 144, RBX_WIRE_OPEN_REMOVE), 0);
-	assert_int_equal(decode_volume(open, 144, RBX_WIRE_OPEN_ANEW), 0);
-	assert_int_equal(decode_volume(open, 144, RBX_WIRE_OPEN_ANEW + 1), -EBADMSG);
+	assert_int_equal(decode_volume(open, 144, RBX_WIRE_OPEN_RETURN), 0);
+	assert_int_equal(decode_volume(open, 144, RBX_WIRE_OPEN_RETURN + 1), -EBADMSG);
 	assert_int_equal(decode_volume(accept, 96, 0), -EBADMSG); /* id 0 */
 	assert_int_equal(decode_volume(accept, 128, 0), -EBADMSG); /* of no epoch */
 	assert_int_equal(decode_volume(accept, 148, RBX_WIRE_CHECKSUMS | RBX_WIRE_EVEN), 0);
@@ -422,8 +422,10 @@ static void volume_that_makes_no_sense_is_refused(void **state)
 	assert_int_equal(decode_volume(intents, 0, RBX_WIRE_INTENTS_MAX + 1), -EBADMSG);
 	assert_int_equal(decode_volume(intents, 8, 0), -EBADMSG); /* slab 0 */
 	assert_int_equal(decode_volume(intents, 16, 0), -EBADMSG); /* epoch 0 */
-	assert_int_equal(decode_volume(intents, 8 + 24 * (RBX_WIRE_INTENTS_MAX - 1) + 16, 1),
-			 -EBADMSG); /* a word behind the last one */
+	assert_int_equal(decode_volume(intents, 8 + 32 * (RBX_WIRE_INTENTS_MAX - 1) + 16, 1),
+			 -EBADMSG); /* words behind the last ones */
+	assert_int_equal(decode_volume(intents, 8 + 32 * (RBX_WIRE_INTENTS_MAX - 1) + 24, 1),
+			 -EBADMSG);
 	assert_int_equal(decode_volume(map, 0, 0), -EBADMSG); /* complete, and no label */
 	assert_int_equal(decode_volume(map, 8, 2), -EBADMSG);
 }
