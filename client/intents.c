@@ -53,15 +53,18 @@ static void answer_take(struct rbx_intents_round *round, uint32_t server)
 	RBX_STORE_RELEASE(&one->is_out, false);
 }
 
-/* Whether a server is still to note the batch, or may do so later. */
-static bool any_is_missing(const struct rbx_intents_round *round)
+/* Whether a server is still to note the batch, or may do so later. One that is past is not wanted
+ * any more: its place may have another server before the batch is over. */
+static bool any_is_missing(struct rbx_intents_round *round)
 {
+	bool any = false;
 	uint32_t i;
 
-	for (i = 0; i < RBX_WIRE_MEMBERS_MAX; i++)
-		if (round->asks[i].is_wanted && !is_past(round, i))
-			return true;
-	return false;
+	for (i = 0; i < RBX_WIRE_MEMBERS_MAX; i++) {
+		round->asks[i].is_wanted &= !is_past(round, i);
+		any |= round->asks[i].is_wanted;
+	}
+	return any;
 }
 
 /* What each server has to note of the batch. */

@@ -212,6 +212,28 @@ static void server_that_is_out_is_not_waited_for(void **state)
 	end(w);
 }
 
+/* Another one has its place before the others have noted the same words. */
+static void server_that_takes_its_place_is_not_asked_in_its_stead(void **state)
+{
+	struct world *w = make();
+
+	(void)state;
+	write_to(w, 0);
+	(void)turn(w);
+	answers(1, -ENOTCONN);
+	rbx_upkeep_server_down(&w->control.upkeep, 1);
+	(void)turn(w);
+	assert_true(rbx_intents_is_done_with(&w->intents, 1));
+	rbx_upkeep_server_begins(&w->control.upkeep, 1);
+	w->now_ns += AGAIN_NS;
+	(void)turn(w);
+	assert_int_equal(servers[1].asks_count, 1);
+	answers(0, 0);
+	(void)turn(w);
+	assert_true(sent_count > 0);
+	end(w);
+}
+
 /* It fences us, or what we say means nothing to it. */
 static void server_that_refuses_is_a_suspect(void **state)
 {
@@ -242,6 +264,7 @@ int main(void)
 		cmocka_unit_test(slabs_are_noted_together),
 		cmocka_unit_test(server_that_is_away_is_asked_again),
 		cmocka_unit_test(server_that_is_out_is_not_waited_for),
+		cmocka_unit_test(server_that_takes_its_place_is_not_asked_in_its_stead),
 		cmocka_unit_test(server_that_refuses_is_a_suspect),
 	};
 
