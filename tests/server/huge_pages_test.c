@@ -117,6 +117,7 @@ static void slab_prepare(const struct rbx_server *s, struct rbx_slab_memory *sla
 {
 	int err;
 
+	slab->lent_bytes = s->options.slab_bytes;
 	while ((err = rbx_slab_prepare_step(s, slab)) == 1)
 		;
 	assert_int_equal(err, 0);

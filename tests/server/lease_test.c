@@ -129,6 +129,7 @@ static void lend_in_vain(struct world *world)
 	client->own.slabs_held++;
 	memory = &server->workers.slabs[loan.slab_id - 1];
 	memory->domain = client->own.domain;
+	memory->lent_bytes = server->options.slab_bytes;
 	memory->work = RBX_SLAB_PREPARE;
 	while (rbx_slab_prepare_step(server, memory) > 0)
 		;
