@@ -103,7 +103,7 @@ int rbx_newcomer_return(struct rbx_named *named, struct rbx_session *session,
 	if (!err)
 		err = rbx_named_return(named, session, returned);
 	/* One that is full of what it had would lend nothing. */
-	return err || returned->count ? err : room_try(session);
+	return err || returned->count ? err : room_try(named, session);
 }
 
 void rbx_newcomer_leave(struct rbx_session *session)
