@@ -10,6 +10,7 @@ build=$(readlink -f "${1:?usage: $0 BUILD-DIRECTORY}")
 rdmabox=$build/cli/rdmabox
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/rdmabox-cli.XXXXXX") || exit 1
 server_pids=()
+leftovers=("$scratch") # what goes with the test
 
 # What stands before a program that loads what was built here: in a build with ASan it loads
 # ASan's run time first, and what it leaks itself at its end is its own business.
@@ -25,7 +26,7 @@ finish()
 	local status=$?
 
 	[ ${#server_pids[@]} = 0 ] || kill -KILL "${server_pids[@]}" 2>/dev/null
-	rm -rf "$scratch"
+	rm -rf "${leftovers[@]}"
 	exit "$status"
 }
 trap finish EXIT

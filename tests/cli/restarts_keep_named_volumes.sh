@@ -7,7 +7,7 @@
 . "$(dirname "$0")/rdmabox.sh"
 
 memory=$(mktemp -d /dev/shm/rdmabox-cli.XXXXXX) || exit 1
-trap 'rm -rf "$memory"; finish' EXIT
+leftovers+=("$memory")
 file=$memory/file
 cd "$scratch" || exit 1
 

@@ -7,6 +7,8 @@
 
 . "$(dirname "$0")/rdmabox.sh"
 
+memory=$(mktemp -d /dev/shm/rdmabox-cli.XXXXXX) || exit 1
+leftovers+=("$memory")
 conf=$scratch/server.conf
 example=$here/../../cli/serve/server.conf
 
@@ -133,9 +135,11 @@ expect_refusal 'slab.* is not a power of two' serve --config "$conf"
 lines 'listen = 127.0.0.1:0' 'memory = 1M' 'slab = 2M'
 expect_refusal 'a slab of 2 MiB does not fit into 1 MiB of memory' serve --config "$conf"
 
-# Each line of the example is right, also those that are commented out.
-sed 's/^#\([a-z]\)/\1/; s/^listen.*/listen = 127.0.0.1:0/; s/^metrics.*/metrics = 127.0.0.1:0/
-	/^secret/d' "$example" >"$conf"
+# Each line of the example is right, also those that are commented out. Its memory file is of
+# this test alone: what another run left there must not matter.
+sed "s/^#\([a-z]\)/\1/; s/^listen.*/listen = 127.0.0.1:0/; s/^metrics.*/metrics = 127.0.0.1:0/
+	s:^memory-file.*:memory-file = $memory/file:
+	/^secret/d" "$example" >"$conf"
 grep -q '^quota' "$conf" || fault "the example was not read"
 start --config "$conf"
 grep -q 'lending 1 GiB in slabs of 64 MiB.*metrics at' "$out" ||
