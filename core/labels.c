@@ -254,14 +254,15 @@ int rbx_upkeep_adopt(struct rbx_upkeep *upkeep, uint32_t server, uint64_t label,
 /* ---- Servers that return ----------------------------------------------------------------- */
 
 /* Whether a replica that has returned is of use, in the slab's lock. One that was lost, and has not
- * been given back yet, may be in its place: then it is made anew like any other. */
+ * been given back yet, may be in its place; or a server is being asked for one, and others will be
+ * if that one refuses (borrow.c). Then it is made anew like any other. */
 static int returned_check(const struct rbx_slab *slab, uint32_t server)
 {
 	struct rbx_server_set others = { .words = { 0 } };
 
 	if (!slab->read_mask)
 		return -ENODATA;
-	if (rbx_slab_has_server(slab, server) ||
+	if (rbx_slab_has_server(slab, server) || rbx_slab_find(slab, RBX_REPLICA_BORROWING) >= 0 ||
 	    rbx_slab_servers(slab, &others) >= rbx_slab_shape(slab)->replicas)
 		return -EEXIST;
 	return 0;

@@ -178,6 +178,34 @@ static void what_is_of_no_use_is_refused(void **state)
 	host_free(host);
 }
 
+/* Another server is asked for a replica. If it refuses, the one that has returned may be asked. */
+static void what_is_being_borrowed_is_not_returned_as_well(void **state)
+{
+	static const struct rbx_volume_shape three = {
+		.replicas = 3, .on_demand = true, .is_named = true,
+	};
+	struct host *host = host_make_shaped(&three, 1, 4);
+	struct had had;
+	uint32_t i, spare = 0;
+
+	(void)state;
+	write_extent(host, 0, 0);
+	for (i = 0; i < 3; i++)
+		spare += host_server_of(host, 0, i);
+	spare = 0 + 1 + 2 + 3 - spare;
+	rbx_upkeep_server_down(&host->upkeep, host_server_of(host, 0, 2));
+	host->servers[spare].is_slow = true;
+	had = lose(host);
+	assert_true(host->servers[spare].is_asked);
+	assert_int_equal(come_back(host, &had), -EEXIST);
+	rbx_upkeep_server_added(&host->upkeep, had.server);
+	host->servers[spare].refuse = -ENOSPC;
+	host->servers[spare].is_slow = false;
+	rounds(host);
+	assert_int_equal(rbx_slab_readable(host_slab(host, 0)), 2);
+	host_free(host);
+}
+
 /* The next client is told of all, whatever is cleared. */
 static void extent_that_is_cleared_is_behind_while_a_server_is_out(void **state)
 {
@@ -241,6 +269,7 @@ int main(void)
 		cmocka_unit_test(what_is_written_meanwhile_is_at_both),
 		cmocka_unit_test(what_has_returned_stands_in_for_nothing),
 		cmocka_unit_test(what_is_of_no_use_is_refused),
+		cmocka_unit_test(what_is_being_borrowed_is_not_returned_as_well),
 		cmocka_unit_test(extent_that_is_cleared_is_behind_while_a_server_is_out),
 		cmocka_unit_test(word_of_a_client_that_died_is_behind),
 		cmocka_unit_test(slab_that_is_new_is_behind_everywhere),
