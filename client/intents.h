@@ -41,6 +41,12 @@ void rbx_intents_init(struct rbx_intents_round *round, struct rbx_volume_control
 /* By the upkeep thread. Returns when another one is to be made; UINT64_MAX: when it is woken. */
 uint64_t rbx_intents_round(struct rbx_intents_round *round, uint64_t now_ns);
 
+/* This server is OUT: what it has noted does not matter. Before its place may have another one. */
+static inline void rbx_intents_not_wanted(struct rbx_intents_round *round, uint32_t server)
+{
+	round->asks[server].is_wanted = false;
+}
+
 /* Whether nothing is asked any more of the server that had this place. Any thread. */
 static inline bool rbx_intents_is_done_with(const struct rbx_intents_round *round,
 					    uint32_t server)

@@ -199,6 +199,7 @@ static void chosen(struct rbx_keeper *keeper)
 		if (!rbx_server_set_has(&keeper->going, i))
 			continue;
 		rbx_keeper_drained(keeper, i);
+		rbx_intents_not_wanted(&keeper->intents, i);
 		rbx_server_set_remove(&keeper->going, i);
 		rbx_server_set_remove(&keeper->members, i);
 		rbx_upkeep_server_down(&keeper->control->upkeep, i);

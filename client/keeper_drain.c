@@ -111,7 +111,9 @@ bool rbx_keeper_drained_answered(struct rbx_keeper *keeper, uint32_t server, int
 
 	if (!one->is_to_be_told)
 		return false;
-	if (!rbx_status_is_away(err) || RBX_LOAD_ACQUIRE(&there->is_given_up))
+	if (!rbx_status_is_away(err) || RBX_LOAD_ACQUIRE(&there->is_given_up)) {
+		one->is_wanted = false; /* whatever the record says by now */
 		RBX_STORE_RELEASE(&one->is_to_be_told, false);
+	}
 	return true;
 }

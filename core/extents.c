@@ -168,13 +168,16 @@ static bool is_in_use(const struct rbx_slab *slab, const struct rbx_slab_group *
 	return false;
 }
 
-/* Not those of a write that waits for another extent as well: the two could be cleared in turn. */
+/* Not those of a write that waits for another extent as well: the two could be cleared in turn.
+ * Those that have RETURNED get all that is written, lack what is stale, and count when they have
+ * that, whatever is noted. */
 static bool may_clear(const struct rbx_slab *slab, const struct rbx_slab_group *group,
 		      uint64_t bit)
 {
 	const struct rbx_extent_word *word = word_of(slab);
 
-	return word->safe & bit && !(word->waited & bit) && slab->read_mask == slab->write_mask &&
+	return word->safe & bit && !(word->waited & bit) &&
+	       slab->read_mask == (slab->write_mask & ~rbx_slab_returned(slab)) &&
 	       !is_in_use(slab, group, bit);
 }
 

@@ -52,10 +52,13 @@ void rbx_rebuild_start(struct rbx_flow *flow, struct rbx_slab *slab)
 	for (i = 0; i < RBX_COPIES_MAX; i++)
 		if (rbx_slab_copy_next(slab, flow->rebuild.copies[i]))
 			rbx_piece_list_add(&list, flow->rebuild.copies[i]);
+	/* A target that was still to be labelled was lost since: the others wait for nothing. */
+	if (!list.first && rbx_slab_copied_all(slab))
+		(void)rbx_attention_note(&flow->map->attention, slab);
 	rbx_slab_unlock(slab);
 	if (list.first)
 		rbx_flow_start(flow, &list);
-	else /* the target was lost before the first copy */
+	else
 		rebuild_ended(flow);
 }
 

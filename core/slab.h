@@ -327,6 +327,9 @@ bool rbx_slab_copy_next(struct rbx_slab *slab, struct rbx_piece *piece);
  * now, or lost. */
 bool rbx_slab_copy_done(struct rbx_slab *slab, const struct rbx_piece *piece);
 
+/* The same if none is under way, and there is none to begin: the replica that was waited for is lost. */
+bool rbx_slab_copied_all(struct rbx_slab *slab);
+
 /*
  * A rebuilt replica of a named volume counts when its server has labelled it as complete: until
  * then the next client would not take it. Returns the slot of one that has all cells; -EAGAIN:
@@ -414,6 +417,8 @@ static inline int rbx_slab_find(const struct rbx_slab *slab,
 
 /* A bit for each slot that is REBUILDING or RETURNED. */
 uint8_t rbx_slab_targets(const struct rbx_slab *slab);
+/* A bit for each slot that is RETURNED. */
+uint8_t rbx_slab_returned(const struct rbx_slab *slab);
 
 /* Whether a slot is REBUILDING and has all that was ever acknowledged. */
 bool rbx_slab_stands_in(const struct rbx_slab *slab, uint32_t slot);

@@ -151,7 +151,7 @@ void rbx_slab_target_join(struct rbx_slab *slab, uint32_t slot)
 	rbx_slab_record(slab)->copy_extents = 0;
 }
 
-static uint8_t returned_mask(const struct rbx_slab *slab)
+uint8_t rbx_slab_returned(const struct rbx_slab *slab)
 {
 	uint8_t mask = 0;
 	uint32_t slot;
@@ -163,7 +163,7 @@ static uint8_t returned_mask(const struct rbx_slab *slab)
 
 void rbx_slab_returned_join(struct rbx_slab *slab, struct rbx_slab_record *record)
 {
-	uint8_t mask = returned_mask(slab), left = mask;
+	uint8_t mask = rbx_slab_returned(slab), left = mask;
 	bool are_others = rbx_slab_targets(slab) & ~mask;
 	struct rbx_doubts *doubts = rbx_slab_doubts(slab);
 	uint64_t stale;
@@ -363,6 +363,17 @@ bool rbx_slab_copy_done(struct rbx_slab *slab, const struct rbx_piece *piece)
 		rebuild_fail(slab, record);
 	else
 		rebuild_succeed(slab);
+	slab->attention = true;
+	return true;
+}
+
+bool rbx_slab_copied_all(struct rbx_slab *slab)
+{
+	struct rbx_slab_record *record = rbx_slab_record(slab);
+
+	if (!record || !rbx_slab_targets(slab) || record->copies_count || copy_find(slab, record))
+		return false;
+	rebuild_succeed(slab);
 	slab->attention = true;
 	return true;
 }

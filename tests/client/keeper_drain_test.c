@@ -124,6 +124,46 @@ static void server_that_could_not_be_told_is_told_again(void **state)
 	end(w);
 }
 
+/* Its answer is late: another record was chosen since it was asked. */
+static void server_that_was_told_late_is_not_asked_again(void **state)
+{
+	struct world *w = make(2);
+
+	(void)state;
+	servers[0].drains = true;
+	(void)turn(w);
+	(void)turn(w);
+	answers(1, 0);
+	(void)turn(w);
+	answers(1, 0);
+	(void)turn(w);
+	assert_int_equal(servers[0].asks_count, 1);
+	w->named.record.version++;
+	answers(0, 0);
+	(void)turn(w);
+	assert_false(w->keeper.asks[0].is_wanted);
+	end(w);
+}
+
+/* Its place may be given away from then on. */
+static void server_that_is_out_is_not_to_note_anything(void **state)
+{
+	struct world *w = make(3);
+
+	(void)state;
+	w->keeper.intents.asks[2].is_wanted = true;
+	servers[2].drains = true;
+	(void)turn(w);
+	(void)turn(w);
+	assert_true(w->keeper.intents.asks[2].is_wanted);
+	answers(0, 0);
+	answers(1, 0);
+	(void)turn(w);
+	assert_true(is_down(w, 2));
+	assert_false(w->keeper.intents.asks[2].is_wanted);
+	end(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -132,6 +172,8 @@ int main(void)
 		cmocka_unit_test(last_server_stays_in),
 		cmocka_unit_test(refusal_of_a_server_that_is_out_ends_nothing),
 		cmocka_unit_test(server_that_could_not_be_told_is_told_again),
+		cmocka_unit_test(server_that_was_told_late_is_not_asked_again),
+		cmocka_unit_test(server_that_is_out_is_not_to_note_anything),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -206,6 +206,59 @@ static void what_is_being_borrowed_is_not_returned_as_well(void **state)
 	host_free(host);
 }
 
+/* It is put out again while it is asked for its label. Another replica was copied to as well, as
+ * the writer before had noted a write: that one counts nevertheless. */
+static void server_that_is_lost_before_its_label_stops_nothing(void **state)
+{
+	static const struct rbx_volume_shape three = {
+		.replicas = 3, .on_demand = true, .is_named = true,
+	};
+	struct host *host = host_make_shaped(&three, 1, 3);
+	uint32_t next = 0;
+	struct had had;
+
+	(void)state;
+	write_extent(host, 0, 0);
+	had = lose(host);
+	rbx_upkeep_found_intent(&host->upkeep, 1, BIT(3), 0);
+	assert_int_equal(come_back(host, &had), 0);
+	rbx_upkeep_even_out(&host->upkeep);
+	host->servers[had.server].is_slow_to_label = true;
+	rbx_upkeep_server_added(&host->upkeep, had.server);
+	rounds(host);
+	assert_int_equal(rbx_upkeep_evened_out(&host->upkeep, &next), -EAGAIN);
+	rbx_upkeep_server_down(&host->upkeep, had.server);
+	host->servers[had.server].down = true;
+	host->servers[had.server].is_slow_to_label = false;
+	rounds(host);
+	assert_int_equal(rbx_upkeep_evened_out(&host->upkeep, &next), 0);
+	assert_int_equal(rbx_slab_targets(host_slab(host, 0)), 0);
+	assert_int_equal(rbx_slab_readable(host_slab(host, 0)), 2);
+	host_free(host);
+}
+
+/* Its turn may be far off. Writes to other extents do not wait for that. */
+static void what_is_quiet_is_cleared_while_a_replica_waits_for_its_turn(void **state)
+{
+	struct host *host = host_make_shaped(&two, 1, 2);
+	static uint8_t out[512];
+	struct had had;
+
+	(void)state;
+	write_extent(host, 0, 0);
+	had = lose(host);
+	write_extent(host, 0, 20);
+	assert_int_equal(come_back(host, &had), 0);
+	host->flow.map->shape.groups[0].extents->set_max = 1;
+	host_start(host, RBX_PIECE_WRITE, 30 * EXTENT_BYTES, out, sizeof(out));
+	host_note(host);
+	while (host_poll(host))
+		;
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_int_equal(word_of(host, 0)->noted, BIT(30));
+	host_free(host);
+}
+
 /* The next client is told of all, whatever is cleared. */
 static void extent_that_is_cleared_is_behind_while_a_server_is_out(void **state)
 {
@@ -270,6 +323,8 @@ int main(void)
 		cmocka_unit_test(what_has_returned_stands_in_for_nothing),
 		cmocka_unit_test(what_is_of_no_use_is_refused),
 		cmocka_unit_test(what_is_being_borrowed_is_not_returned_as_well),
+		cmocka_unit_test(server_that_is_lost_before_its_label_stops_nothing),
+		cmocka_unit_test(what_is_quiet_is_cleared_while_a_replica_waits_for_its_turn),
 		cmocka_unit_test(extent_that_is_cleared_is_behind_while_a_server_is_out),
 		cmocka_unit_test(word_of_a_client_that_died_is_behind),
 		cmocka_unit_test(slab_that_is_new_is_behind_everywhere),
