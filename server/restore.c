@@ -59,12 +59,34 @@ static uint32_t slabs_find(struct rbx_server *s, struct found *found)
 	return count;
 }
 
+/* Nothing of it is lent. */
+static int part_empty(const struct rbx_remembered *r, uint64_t at_bytes, uint64_t length_bytes)
+{
+	int err = rbx_memory_file_punch(&r->file, at_bytes, length_bytes);
+
+	return err ? rbx_error(err, "cannot empty what is not lent of memory file %s: %s",
+			       r->file.path, strerror(-err)) :
+		     0;
+}
+
+/* A tail that the volume says it has not is what anybody wrote there. */
+static int past_end_empty(const struct rbx_server *s, const struct rbx_slab_memory *memory,
+			  uint64_t slab_id)
+{
+	const struct rbx_remembered *r = &s->remembered;
+	uint64_t at_bytes = rbx_remembered_at(r, slab_id) + memory->lent_bytes;
+	uint64_t rest_bytes = rbx_remembered_apart(r) - memory->lent_bytes;
+
+	return rest_bytes ? part_empty(r, at_bytes, rest_bytes) : 0;
+}
+
 static int slab_restore(struct rbx_server *s, const struct found *found)
 {
 	const struct rbx_lender_loan loan = { found->slab_id, found->slab.epoch };
 	struct rbx_kept_volume *kept = rbx_volume_of_holder(s, found->slab.holder_id);
 	struct rbx_slab_memory *memory = &s->workers.slabs[found->slab_id - 1];
 	struct rbx_slab *slab = &s->slabs[found->slab_id - 1];
+	int err;
 
 	if (loan.epoch <= rbx_lender_last_epoch(s->lender))
 		return rbx_error(-EBADMSG, "memory file %s is damaged: two loans have one epoch",
@@ -81,7 +103,8 @@ static int slab_restore(struct rbx_server *s, const struct found *found)
 	memory->lent_bytes = rbx_wire_lent_bytes(s->options.slab_bytes,
 						 kept->record.flags & RBX_WIRE_CHECKSUMS);
 	memory->work = RBX_SLAB_PREPARE;
-	return rbx_slab_attach(s, memory);
+	err = past_end_empty(s, memory, found->slab_id);
+	return err ? err : rbx_slab_attach(s, memory);
 }
 
 /* What lies between slabs that are remembered, and behind them. */
@@ -96,13 +119,10 @@ static int rest_empty(struct rbx_server *s)
 		while (next <= count && !rbx_slab_is_remembered(s, next))
 			next++;
 		if (next > first)
-			err = rbx_memory_file_punch(&r->file, rbx_remembered_at(r, first),
-						    (next - first) * rbx_remembered_apart(r));
+			err = part_empty(r, rbx_remembered_at(r, first),
+					 (next - first) * rbx_remembered_apart(r));
 	}
-	if (err)
-		return rbx_error(err, "cannot empty what is not lent of memory file %s: %s",
-				 r->file.path, strerror(-err));
-	return 0;
+	return err;
 }
 
 /* Some devices can reach anonymous memory alone: better to hear of it now than with the first

@@ -238,9 +238,11 @@ static void volume_accept(struct rbx_server *s, struct rbx_connection *c,
 	bool is_newer;
 
 	rbx_record_get_membership(record, &membership);
-	/* Another record of the same volume: its owner is the one that it was made with. */
+	/* Another record of the same volume: its owner is the one that it was made with, and it
+	 * has checksums from the beginning or never. */
 	if (record->volume_id != kept->record.volume_id ||
-	    strcmp(record->owner, kept->record.owner) || rbx_membership_fault(&membership)) {
+	    strcmp(record->owner, kept->record.owner) || rbx_membership_fault(&membership) ||
+	    (kept->record.epoch && (record->flags ^ kept->record.flags) & RBX_WIRE_CHECKSUMS)) {
 		rbx_connection_refuse(s, c, message->request_id, RBX_REASON_MALFORMED);
 		return;
 	}

@@ -4,9 +4,12 @@
  * named volumes; everything else that it lent is gone, with its contents.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdlib.h>
 
 #include "lib/clock.h"
+#include "server/state.h"
 #include "tests/server/memory_file_world.h"
 
 /* The server stops in order, and another one is there; nobody has a session. */
@@ -123,6 +126,41 @@ static void what_others_wrote_is_gone(void **state)
 		if (round)
 			start_again(&world);
 	}
+	end(&world);
+}
+
+/* A client borrows a slab with a tail for a volume that has none, and writes it. */
+static void tail_of_a_volume_without_checksums_is_gone(void **state)
+{
+	const struct rbx_wire_map map = { .label = 4, .is_complete = 1, .has_tail = 1 };
+	const uint64_t tail_bytes = rbx_wire_tail_bytes(WORLD_SLAB_BYTES);
+	struct rbx_session *session;
+	struct rbx_loan loan;
+	struct world world;
+	uint64_t at_bytes;
+	struct rbx_qp *qp;
+	uint8_t *tail;
+	size_t i;
+	int fd;
+
+	(void)state;
+	begin(&world);
+	session = named_make(&world, &qp, &loan);
+	assert_int_equal(rbx_session_map_for(session, &map, &loan), 0);
+	leave(&world, session, qp);
+	at_bytes = rbx_remembered_at(&world.server->remembered, loan.slab_id) + WORLD_SLAB_BYTES;
+	fd = open(world.options.memory_file, O_RDWR);
+	assert_true(fd >= 0);
+	tail = malloc(tail_bytes);
+	memset(tail, 0xee, tail_bytes);
+	assert_int_equal(pwrite(fd, tail, tail_bytes, (off_t)at_bytes), tail_bytes);
+	start_again(&world);
+	assert_int_equal(world_stats(&world).slabs_lent, 2);
+	assert_int_equal(pread(fd, tail, tail_bytes, (off_t)at_bytes), tail_bytes);
+	for (i = 0; i < tail_bytes; i++)
+		assert_int_equal(tail[i], 0);
+	free(tail);
+	close(fd);
 	end(&world);
 }
 
@@ -316,6 +354,7 @@ int main(void)
 		cmocka_unit_test(volume_is_there_again),
 		cmocka_unit_test(loan_after_the_start_has_a_newer_epoch),
 		cmocka_unit_test(what_others_wrote_is_gone),
+		cmocka_unit_test(tail_of_a_volume_without_checksums_is_gone),
 		cmocka_unit_test(slab_without_a_label_is_given_up),
 		cmocka_unit_test(removed_volume_and_one_without_a_record_are_gone),
 		cmocka_unit_test(reserved_name_stays_reserved),

@@ -329,6 +329,10 @@ static void volume_of_another_owner_is_refused(void **state)
 	assert_int_equal(ask(&bob, &take).status, RBX_REASON_NOT_OWNER);
 	assert_int_equal(ask(&bob, &list).status, RBX_REASON_NO_VOLUME);
 	raw_client_leave(&bob);
+	accept.request_id = 0;
+	accept.record.version = 2;
+	accept.record.flags ^= RBX_WIRE_CHECKSUMS; /* it has them from the beginning or never */
+	assert_int_equal(ask(&alice, &accept).status, RBX_REASON_MALFORMED);
 	raw_client_leave(&alice);
 	world_stop(&world);
 }
