@@ -327,7 +327,8 @@ bool rbx_slab_copy_next(struct rbx_slab *slab, struct rbx_piece *piece);
  * now, or lost. */
 bool rbx_slab_copy_done(struct rbx_slab *slab, const struct rbx_piece *piece);
 
-/* The same if none is under way, and there is none to begin: the replica that was waited for is lost. */
+/* The same if none is under way, and there is none to begin: the replica that was waited for is
+ * lost. */
 bool rbx_slab_copied_all(struct rbx_slab *slab);
 
 /*
