@@ -13,6 +13,31 @@
 #include "core/extents.h"
 
 #define WAIT_NS 100000000u
+#define TELL_FIRST_NS 1000000000ull
+#define TELL_EVERY_NS 5000000000ull
+
+/* ---- What takes long is told -----------------------------------------------------------*/
+
+struct telling {
+	struct rbx_volume_control *control;
+	const char *what;
+	uint64_t next_ns;
+};
+
+static struct telling telling_of(struct rbx_volume_control *control, const char *what)
+{
+	return (struct telling){ control, what, rbx_now_ns() + TELL_FIRST_NS };
+}
+
+static void tell(struct telling *telling, uint32_t slabs_count)
+{
+	uint64_t now_ns = rbx_now_ns();
+
+	if (now_ns < telling->next_ns)
+		return;
+	telling->next_ns = now_ns + TELL_EVERY_NS;
+	rbx_volume_opening_tell(telling->control, telling->what, slabs_count);
+}
 
 /* ---- What the servers know -----------------------------------------------------------*/
 
@@ -218,6 +243,7 @@ static int connected_check(struct rbx_volume_control *control)
  */
 static int former_writer_wait(struct rbx_volume_control *control, struct rbx_sessions *sessions)
 {
+	struct telling telling = telling_of(control, "servers are missing, and may still serve a client that had it before: that ends within two leases");
 	uint64_t lease_ns = 0, until_ns;
 	uint32_t i;
 	int err = 0;
@@ -225,8 +251,10 @@ static int former_writer_wait(struct rbx_volume_control *control, struct rbx_ses
 	for (i = 0; i < control->server_count; i++)
 		lease_ns = RBX_MAX(lease_ns, rbx_session_lease_ns(session_at(control, i)));
 	until_ns = rbx_now_ns() + 2 * lease_ns;
-	while (!err && rbx_now_ns() < until_ns)
+	while (!err && rbx_now_ns() < until_ns) {
+		tell(&telling, 0);
 		err = rbx_sessions_pause(sessions, WAIT_NS);
+	}
 	return err;
 }
 
@@ -378,12 +406,14 @@ int rbx_opening_take(struct rbx_volume_control *control, struct rbx_sessions *se
 
 int rbx_opening_wait_even(struct rbx_volume_control *control)
 {
+	struct telling telling = telling_of(control, "replicas are made equal, as its last client has crashed");
 	uint32_t next = 0;
 	int err;
 
 	if (!control->keeper)
 		return 0;
 	while ((err = rbx_upkeep_evened_out(&control->upkeep, &next)) == -EAGAIN) {
+		tell(&telling, rbx_upkeep_lacking(&control->flow.map->attention));
 		err = rbx_volume_turn_wait(control);
 		if (err)
 			return err;

@@ -44,6 +44,9 @@ void rbx_opening_free(struct rbx_volume_control *control);
 
 /* Who this program or machine is, for those that find a volume open. */
 void rbx_holder_describe(char holder[RBX_WIRE_HOLDER_BYTES]);
+/* This takes long, and so many slabs are left of it; 0: it is not about slabs. */
+void rbx_volume_opening_tell(struct rbx_volume_control *control, const char *what,
+			     uint32_t slabs_count);
 /* Gives completions time. 0; -EINTR: it must not wait any longer. */
 int rbx_volume_turn_wait(struct rbx_volume_control *control);
 

@@ -26,6 +26,12 @@ void bench_events_note(struct rbx_volume *volume,
 	char *line;
 
 	(void)volume;
+	/* While the volume is opened nobody prints them. */
+	if (event->kind == RBX_EVENT_OPENING) {
+		fprintf(stderr, "rdmabox bench: opening: %u slabs, %s\n", event->slab_count,
+			event->reason);
+		return;
+	}
 	pthread_mutex_lock(&events->lock);
 	line = events->lines[events->count++ % LINES_COUNT];
 	snprintf(line, sizeof(events->lines[0]), "%s: %s%s%u slabs, %s",

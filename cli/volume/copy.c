@@ -32,6 +32,9 @@ static void note_event(struct rbx_volume *volume, const struct rbx_event *event,
 	if (event->kind == RBX_EVENT_SERVER_DOWN && !*fate->down)
 		snprintf(fate->down, sizeof(fate->down), "%s: %s", event->server, event->reason);
 	pthread_mutex_unlock(&fate->lock);
+	if (event->kind == RBX_EVENT_OPENING)
+		fprintf(stderr, "rdmabox volume: opening: %u slabs, %s\n", event->slab_count,
+			event->reason);
 }
 
 /* ---- Opening and closing ---------------------------------------------------------------*/

@@ -343,6 +343,9 @@ enum rbx_event_kind {
 	/* A server of the pool has joined the volume, or one of a named volume has returned. */
 	RBX_EVENT_SERVER_ADDED,
 	RBX_EVENT_SERVER_LEFT_OUT, /* a server of the pool could not join; it is tried again */
+	/* The open of a named volume takes long: what it waits for, and how many slabs are left of
+	 * it, as often as every 5 s. The volume cannot be used yet. */
+	RBX_EVENT_OPENING,
 };
 
 struct rbx_event {
@@ -367,9 +370,10 @@ struct rbx_volume_options {
 	 * data is -EIO and never junk. Requests must then be multiples of 4 KiB, else
 	 * -EINVAL. Costs 1 KiB of memory for each MiB. Default: 0. */
 	uint32_t checksums;
-	/* Called when a server is lost, when a rebuild starts, ends or is stuck, and when
-	 * a server of a pool joins or cannot (enum rbx_event_kind), from threads of the
-	 * library, one at a time. It must not block. Default: NULL. */
+	/* Called when a server is lost, when a rebuild starts, ends or is stuck, when
+	 * a server of a pool joins or cannot, and while an open takes long (enum
+	 * rbx_event_kind), from threads of the library or the one that opens, one at a
+	 * time. It must not block. Default: NULL. */
 	void (*event)(struct rbx_volume *volume, const struct rbx_event *event,
 		      void *user);
 	void *user; /* passed to `event`. Default: NULL. */

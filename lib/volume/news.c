@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * news.c - tells the program what the upkeep finds, and which servers of a pool join. The
- * event callback is called by two threads, that of the upkeep and that of joins.c, one at a
- * time.
+ * news.c - tells the program what the upkeep finds, which servers of a pool join, and why an open
+ * takes long. The event callback is called by three threads, that of the upkeep, that of joins.c
+ * and the one that opens the volume, one at a time.
  */
+#include "client/opening.h"
 #include "lib/volume/volume.h"
 
 RBX_STATIC_ASSERT((int)RBX_NEWS_SERVER_DOWN == RBX_EVENT_SERVER_DOWN &&
@@ -33,6 +34,8 @@ const char *rbx_event_name(enum rbx_event_kind kind)
 		return "server added";
 	case RBX_EVENT_SERVER_LEFT_OUT:
 		return "server left out";
+	case RBX_EVENT_OPENING:
+		return "opening";
 	}
 	return "event";
 }
@@ -61,6 +64,19 @@ void rbx_volume_event(struct rbx_volume *volume, const struct rbx_event *event)
 	volume->options.event(volume, event, volume->options.user);
 	rbx_callback_leave(before);
 	pthread_mutex_unlock(&volume->event_lock);
+}
+
+void rbx_volume_opening_tell(struct rbx_volume_control *control, const char *what,
+			     uint32_t slabs_count)
+{
+	const struct rbx_event event = {
+		.kind = RBX_EVENT_OPENING,
+		.server = "",
+		.slab_count = slabs_count,
+		.reason = what,
+	};
+
+	rbx_volume_event(rbx_volume_of_control(control), &event);
 }
 
 static const char *reason_of(const struct rbx_volume *volume,

@@ -40,6 +40,8 @@ class EventKind(enum.IntEnum):
     """A server of the pool has joined, or one that was lost is there again."""
     SERVER_LEFT_OUT = 6
     """A server of the pool could not join; it is tried again."""
+    OPENING = 7
+    """The open of a named volume takes long; the volume cannot be used yet."""
 
 
 class Event(NamedTuple):

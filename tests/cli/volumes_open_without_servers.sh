@@ -7,7 +7,7 @@
 
 . "$(dirname "$0")/rdmabox.sh"
 
-# The former writer is waited for, a lease and a half: so the lease is short.
+# The former writer is waited for, two leases: so the lease is short.
 lease_ms=1000
 servers=
 addresses=()
@@ -78,8 +78,10 @@ wait $writer
 start_ns=$(date +%s%N)
 expect_success volume export db first --take-over --servers "$servers"
 waited_ms=$((($(date +%s%N) - start_ns) / 1000000))
-[ $waited_ms -ge $((lease_ms * 3 / 2)) ] ||
+[ $waited_ms -ge $((lease_ms * 2)) ] ||
 	fault "the former writer may have gone on reading: waited $waited_ms ms"
+grep -q '^rdmabox volume: opening: 0 slabs, servers are missing' err ||
+	{ show; fault "does not tell what it waits for"; }
 expect_contents first
 
 # ---- data may be lost, or another program may have it -----------------------------------------------

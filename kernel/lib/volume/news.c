@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* news.c - logs what the upkeep of a volume finds. */
+#include "client/named.h"
+#include "client/opening.h"
 #include "kernel/lib/volume/volume.h"
 
 /* Nothing to keep: the error number is enough. */
@@ -38,4 +40,11 @@ void rbx_volume_tell(struct rbx_upkeep *upkeep, enum rbx_news news,
 		       count);
 		break;
 	}
+}
+
+void rbx_volume_opening_tell(struct rbx_volume_control *control, const char *what,
+			     uint32_t slabs_count)
+{
+	pr_info("rdmabox: volume %s is being opened: %u slabs, %s\n",
+		control->named->record.name, slabs_count, what);
 }
