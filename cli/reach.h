@@ -50,7 +50,6 @@
 #define CLI_REACH_INTEGRITY(where)                                             \
 	{ "integrity", "off|mac|tls", "what protects the bytes on the network", \
 	  cli_set_integrity, &(where).integrity, .words = "off|mac|tls",       \
-	  .group = CLI_REACH_GROUP,                                            \
 	  .preset = "tls over TCP beyond loopback with a secret, else mac",    \
 	  .details = "Both sides must have the same. `mac`: control messages " \
 		     "are authenticated, data is in clear text. `tls`: all "   \

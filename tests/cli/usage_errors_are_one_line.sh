@@ -144,10 +144,12 @@ for command in serve bench doctor page pool sim stat top tune volume help; do
 done
 for command in serve bench doctor sim stat tune "page attach" "page detach" "page add-server" "page list" "page status" "pool status" \
 	"volume create" "volume list" "volume show" "volume import" "volume export" "volume grow" "volume rename" "volume add-server" "volume remove-server" \
-	"volume remove"; do
+	"volume remove" "volume scrub" top; do
 	# shellcheck disable=SC2086 # words
 	expect_success $command --help
 	[ ! -s "$scratch/err" ] || fault "$command --help writes to stderr"
+	twice=$(grep '^[A-Z][a-z ]*:$' "$scratch/out" | sort | uniq -d)
+	[ -z "$twice" ] || fault "$command --help says twice: $twice"
 	# Each option of --help stands in the manual page too.
 	page=rdmabox-${command%% *}.1
 	while read -r option; do
