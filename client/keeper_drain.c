@@ -21,11 +21,10 @@
 
 static bool drains(const struct rbx_keeper *keeper, uint32_t server)
 {
-	struct rbx_peer *peer = keeper->control->servers[server].peer;
-
+	/* Who is at another place is not this thread's to look at (joining.h). */
 	return rbx_server_set_has(&keeper->members, server) &&
 	       !rbx_server_set_has(&keeper->gone, server) &&
-	       rbx_session_drains(rbx_peer_session(peer));
+	       rbx_session_drains(rbx_peer_session(keeper->control->servers[server].peer));
 }
 
 uint64_t rbx_keeper_drains_look(struct rbx_keeper *keeper, uint64_t now_ns)
@@ -60,12 +59,14 @@ void rbx_keeper_drains_begin(struct rbx_keeper *keeper)
 	for (i = 0; i < next.count; i++)
 		stay_count += next.members[i].state == RBX_MEMBER_IN;
 	for (i = 0; i < RBX_MEMBERS_MAX; i++) {
-		struct rbx_member *member =
-			rbx_membership_find(&next, upkeep->servers[i].incarnation);
+		struct rbx_member *member;
 
 		if (!drains(keeper, i) || !rbx_upkeep_server_leaves(upkeep, i) ||
-		    !rbx_upkeep_server_is_empty(upkeep, i) || !member ||
-		    member->state != RBX_MEMBER_IN || stay_count == 1)
+		    !rbx_upkeep_server_is_empty(upkeep, i) || stay_count == 1)
+			continue;
+		/* Those of other places may be written by the thread that adds servers. */
+		member = rbx_membership_find(&next, upkeep->servers[i].incarnation);
+		if (!member || member->state != RBX_MEMBER_IN)
 			continue;
 		member->state = RBX_MEMBER_OUT;
 		stay_count--;

@@ -157,7 +157,7 @@ static void expect_copied(uint32_t extents)
 /* The server that has returned has all of it. */
 static void expect_alone(int server)
 {
-	down_count = 0;
+	__atomic_store_n(&down_count, 0, __ATOMIC_RELAXED);
 	server_process_kill(&processes[!server]);
 	tenant_wait(NULL, &down_count, 1, false);
 	expect_what_was_written();
@@ -165,7 +165,7 @@ static void expect_alone(int server)
 
 static void server_lose(int server)
 {
-	down_count = 0;
+	__atomic_store_n(&down_count, 0, __ATOMIC_RELAXED);
 	server_process_kill(&processes[server]);
 	put(0, 0, 100); /* as it is: it waits until the server is out */
 	tenant_wait(NULL, &down_count, 1, false);
@@ -240,7 +240,7 @@ static void what_a_killed_program_has_written_is_copied(void **state)
 	(void)state;
 	rbx_close(ctx); /* there are no threads when it is forked */
 	assert_int_equal(pipe(ends), 0);
-	down_count = 0;
+	__atomic_store_n(&down_count, 0, __ATOMIC_RELAXED);
 	writer = fork();
 	if (!writer)
 		writer_run(ends);
