@@ -208,19 +208,19 @@ void rbx_flow_start(struct rbx_flow *flow, struct rbx_piece_list *pieces)
 
 /* ---- Parts that are done --------------------------------------------------*/
 
-/* Turns a read's success into -EBADMSG if a checksum does not match. */
+/* Turns a read's success into -EBADMSG if a checksum does not match: of any page of the piece, even
+ * if this read was of some only. So none counts as good by a checksum that it had before. */
 static int32_t read_check(struct rbx_flow *flow, struct rbx_piece *piece)
 {
-	uint64_t good;
-	uint32_t mismatches = rbx_checksum_mismatches(
-		rbx_slab_checksums(piece->slab), piece, flow->ops->look(flow, piece),
-		&good);
+	uint64_t asked;
 
-	piece->good_pages = piece->tried_mask ? piece->good_pages | good : good;
-	if (!mismatches)
+	if (!rbx_checksum_mismatches(rbx_slab_checksums(piece->slab), piece,
+				     flow->ops->look(flow, piece), &piece->good_pages))
 		return 0;
+	asked = piece->tried_mask ? piece->asked_pages : rbx_piece_pages_mask(piece);
 	if (piece->cell) /* otherwise a write may be under way */
-		RBX_ADD_RELAXED(&flow->counters->checksum_errors, mismatches);
+		RBX_ADD_RELAXED(&flow->counters->checksum_errors,
+				rbx_server_set_count_word(asked & ~piece->good_pages));
 	return -EBADMSG;
 }
 
@@ -255,11 +255,11 @@ RBX_RARE static void parts_check(struct rbx_flow *flow,
 }
 
 /* Whether the read of a program is about to be sent to another replica. */
-static bool is_failover(const struct rbx_piece *piece, int32_t status)
+static bool is_failover(const struct rbx_piece *piece, const struct rbx_part *part, int32_t status)
 {
 	return piece->state == RBX_PIECE_READING &&
 	       piece->kind == RBX_PIECE_READ &&
-	       (status != -EBADMSG || piece->tried_mask);
+	       (status != -EBADMSG || piece->tried_mask & part->bit);
 }
 
 /* Whether a part that failed is done, with this status; else it waits (held.h). The slab is noted,
@@ -291,7 +291,7 @@ RBX_RARE static void part_failed(struct rbx_flow *flow,
 	if (!is_done(flow, part, &status))
 		return;
 	rbx_slab_done(piece->slab, group, part, status, todo);
-	if (is_failover(piece, status))
+	if (is_failover(piece, part, status))
 		RBX_ADD_RELAXED(&flow->counters->failovers, 1);
 }
 

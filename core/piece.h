@@ -95,8 +95,9 @@ struct rbx_piece {
 	struct rbx_cell *cell; /* in which it holds granules, or NULL */
 	struct rbx_cell *spare_cell; /* of its own, while it uses none */
 	uint64_t granules; /* of its cell, as a mask */
-	/* of a read with checksums: pages that matched in one of those tried, as a mask */
-	uint64_t good_pages;
+	/* of a read with checksums, as masks: the pages in its memory that match; those that it
+	 * reads now, once a replica was tried in vain */
+	uint64_t good_pages, asked_pages;
 	struct rbx_cell cell_room; /* the cell that it owned at first */
 
 	uint16_t rebuild; /* of a copy: the number of the slab's rebuild */
@@ -158,6 +159,12 @@ static inline uint32_t rbx_piece_pages_count(const struct rbx_piece *piece)
 	return piece->length_bytes / RBX_PAGE_BYTES;
 }
 
+/* A bit for each page of a piece. */
+static inline uint64_t rbx_piece_pages_mask(const struct rbx_piece *piece)
+{
+	return UINT64_MAX >> (64 - rbx_piece_pages_count(piece));
+}
+
 /* Makes an idle piece of zeroed memory of rbx_piece_size(). done: for each part's fragment. */
 static inline void rbx_piece_init(struct rbx_piece *piece, uint32_t slots,
 				  uint32_t pages, void *owner,
@@ -187,11 +194,13 @@ static inline void rbx_piece_init(struct rbx_piece *piece, uint32_t slots,
 static inline void rbx_piece_relocate(struct rbx_piece *piece,
 				      uint64_t local_addr)
 {
+	uint64_t moved_bytes = local_addr - piece->local_addr;
 	uint32_t slot;
 
+	/* A part may be of some pages of it only. */
 	piece->local_addr = local_addr;
 	for (slot = 0; slot < piece->slots; slot++)
-		piece->parts[slot].fragment.local_addr = local_addr;
+		piece->parts[slot].fragment.local_addr += moved_bytes;
 }
 
 /* A queue of pieces, first in first out. */

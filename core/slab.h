@@ -34,9 +34,10 @@
  * meanwhile: see write_failed_here() in slab_way.c.
  *
  * With checksums, a read whose data does not match takes its granules as a write does, so
- * that no write is under way. It reads again, then from each other replica, and ends with
- * -EIO only after that. If one replica has the right data, that is written to the others that
- * were tried, before the granules are given back. A replica with bad data stays live.
+ * that no write is under way. It reads again, then the pages that do not match from each other
+ * replica (slab_search.c), and ends with -EIO only if one matches nowhere. Else the right data
+ * is written to the live replicas that were tried in vain, before the granules are given back. A
+ * replica with bad data stays live.
  *
  * A replica of a named volume that leaves its server takes every write until the server has
  * taken its label back (slab_leaving.c): the next client must not find there what missed a write.

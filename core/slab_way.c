@@ -91,8 +91,7 @@ static void send_write(struct rbx_slab *slab, struct rbx_piece *piece,
 	rbx_piece_list_add(todo, piece);
 }
 
-/* A live replica that was not tried in vain, or -1. */
-static int find_source(const struct rbx_slab *slab, const struct rbx_piece *piece)
+int rbx_way_source(const struct rbx_slab *slab, const struct rbx_piece *piece)
 {
 	uint8_t candidates = slab->read_mask & ~piece->tried_mask;
 
@@ -108,7 +107,7 @@ static int find_source(const struct rbx_slab *slab, const struct rbx_piece *piec
 static void way_read(struct rbx_slab *slab, struct rbx_piece *piece,
 		     struct rbx_piece_list *todo)
 {
-	int source = find_source(slab, piece);
+	int source = rbx_way_source(slab, piece);
 
 	if (source < 0)
 		read_without_source(slab, piece, todo);
@@ -201,14 +200,15 @@ static void copy_write(struct rbx_slab *slab, struct rbx_piece *piece, uint32_t 
 	send_write(slab, piece, slots, todo);
 }
 
-/* The data that a copy has read is the truth if its source still is one. If it was bad in all
- * readable replicas, and now comes from a target, they get it, too. */
+/* The data that a copy has read is the truth if its source still is one, or if it was searched for:
+ * then each page matches its checksum. If it was bad in all readable replicas, and now comes from
+ * a target, they get it, too. */
 static void copy_read(struct rbx_slab *slab, struct rbx_piece *piece,
 		      uint32_t slot, struct rbx_piece_list *todo)
 {
 	if (slab->read_mask >> slot & 1)
 		copy_write(slab, piece, slot, rbx_slab_targets(slab), todo);
-	else if (rbx_slab_stands_in(slab, slot) && piece->tried_mask)
+	else if (piece->tried_mask)
 		copy_write(slab, piece, slot, slab->write_mask, todo);
 	else
 		way_read(slab, piece, todo);
@@ -250,45 +250,7 @@ static void read_done(struct rbx_slab *slab, struct rbx_piece *piece,
 		rbx_way_end(piece, 0, todo);
 }
 
-/* A replica that was not tried in vain, or -1. A replica that differs in some cell is not
- * readable. But a page of it that matches its checksum is as good as any. */
-static int checked_source(const struct rbx_slab *slab, const struct rbx_piece *piece)
-{
-	uint32_t targets = rbx_slab_targets(slab) & (uint32_t)~piece->tried_mask;
-	int source = find_source(slab, piece);
-
-	for (; source < 0 && targets; targets &= targets - 1)
-		if (rbx_slab_stands_in(slab, (uint32_t)__builtin_ctz(targets)))
-			source = __builtin_ctz(targets);
-	return source;
-}
-
-/*
- * A search is under way, but no replica was tried by the checksum as it is now: no slot has
- * this bit.
- */
-#define TRIED_NOBODY (1u << 7)
-RBX_STATIC_ASSERT(RBX_SLOTS_MAX <= 7, "no slot has it");
-
-/* All that was tried is bad or lost. If the checksum is another one now, all are tried again.
- * false: no replica is left. */
-static bool read_elsewhere(struct rbx_slab *slab, struct rbx_piece *piece,
-			   struct rbx_piece_list *todo)
-{
-	int source = checked_source(slab, piece);
-
-	if (source < 0 && rbx_way_checksums_yield(slab, piece)) {
-		piece->tried_mask = TRIED_NOBODY;
-		source = checked_source(slab, piece);
-	}
-	if (source >= 0)
-		send_read(slab, piece, (uint32_t)source, todo);
-	else
-		rbx_way_look_ends(slab, piece);
-	return source >= 0;
-}
-
-/* What was read does not match its checksum. */
+/* Some page in the memory of the piece does not match its checksum. */
 static void read_mismatched(struct rbx_slab *slab, struct rbx_slab_group *group,
 			    struct rbx_piece *piece, uint32_t slot,
 			    struct rbx_piece_list *todo)
@@ -297,8 +259,10 @@ static void read_mismatched(struct rbx_slab *slab, struct rbx_slab_group *group,
 		rbx_way_take(slab, group, piece, todo);
 		return;
 	}
+	if (rbx_way_search_on(slab, piece, slot, todo))
+		return;
 	piece->tried_mask |= (uint8_t)(1u << slot);
-	if (read_elsewhere(slab, piece, todo))
+	if (rbx_way_search(slab, piece, todo))
 		return;
 	if (piece->kind == RBX_PIECE_COPY) /* bad everywhere, and stays so */
 		copy_write(slab, piece, slot, rbx_slab_targets(slab), todo);
@@ -317,7 +281,7 @@ static void read_failed(struct rbx_slab *slab, struct rbx_slab_group *group,
 		rbx_way_end(piece, status, todo);
 	} else {
 		rbx_slab_lose(slab, slot);
-		if (!piece->tried_mask || !read_elsewhere(slab, piece, todo))
+		if (!piece->tried_mask || !rbx_way_search(slab, piece, todo))
 			way_read(slab, piece, todo);
 	}
 }

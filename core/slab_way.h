@@ -46,6 +46,14 @@ void rbx_way_end(struct rbx_piece *piece, int32_t status,
 void rbx_way_serve_queue(struct rbx_slab *slab, struct rbx_slab_group *group,
 			 struct rbx_cell *cell, uint64_t place,
 			 struct rbx_piece_list *todo) RBX_RARE;
+/* A live replica that was not tried in vain, or -1. */
+int rbx_way_source(const struct rbx_slab *slab, const struct rbx_piece *piece);
+/* All that was tried has bad pages or is lost: reads these from another replica. If a checksum is
+ * another one now, all are tried again. false: no replica is left. */
+bool rbx_way_search(struct rbx_slab *slab, struct rbx_piece *piece, struct rbx_piece_list *todo);
+/* Bad pages are left that this replica was not asked for: it is. false: there are none. */
+bool rbx_way_search_on(struct rbx_slab *slab, struct rbx_piece *piece, uint32_t slot,
+		       struct rbx_piece_list *todo);
 /* Which of several replicas is read: its bit. */
 uint8_t rbx_way_choose(const struct rbx_slab *slab,
 		       const struct rbx_piece *piece, uint8_t candidates);

@@ -4,8 +4,8 @@
  *
  * A read of a volume goes to one replica, so damage at another one may stay until there is no good
  * page left. Here each replica is read in its turn. What does not match its checksum takes the path
- * of any such read (core/slab.h): it is read again with its granules held, then from the others,
- * and written anew where it was bad. So requests and rebuilds go on meanwhile.
+ * of any such read (core/slab.h): it is read again with its granules held, then page by page from
+ * the others, and written anew where it was bad. So requests and rebuilds go on meanwhile.
  *
  * A replica that is not live any more when its turn comes is passed over: another one is read.
  */
@@ -103,6 +103,22 @@ static int portion_scrub(struct rbx_volume *volume, uint64_t offset, void *buf,
 	return err;
 }
 
+/* A page that is damaged everywhere fails the piece that it is in, and other pages of that are not
+ * repaired. So each page has its own turn. */
+static int pages_scrub(struct rbx_volume *volume, uint64_t offset, void *buf,
+		       uint32_t length_bytes)
+{
+	uint32_t done_bytes;
+	int err = 0;
+
+	for (done_bytes = 0; done_bytes < length_bytes; done_bytes += RBX_PAGE_BYTES) {
+		int status = portion_scrub(volume, offset + done_bytes, buf, RBX_PAGE_BYTES);
+
+		err = err ? err : status;
+	}
+	return err;
+}
+
 /* So many that there are pieces for, and not beyond the end of a slab. */
 static uint32_t portion_bytes(const struct rbx_volume *volume, uint64_t offset,
 			      uint64_t length_bytes)
@@ -129,6 +145,8 @@ static int scrub(struct rbx_volume *volume, uint64_t offset, uint64_t length_byt
 
 		portion = portion_bytes(volume, offset, length_bytes);
 		status = portion_scrub(volume, offset, buf, portion);
+		if (status == -EIO)
+			status = pages_scrub(volume, offset, buf, portion);
 		err = err ? err : status;
 		offset += portion;
 	}

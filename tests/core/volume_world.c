@@ -152,7 +152,6 @@ bool world_step(struct world *world)
 	struct rbx_piece_list todo = { 0 };
 	struct rbx_part *part;
 	struct rbx_slab *slab;
-	uint64_t good;
 	int32_t status;
 	uint32_t i;
 
@@ -167,7 +166,8 @@ bool world_step(struct world *world)
 	    rbx_slab_shape(slab)->checksums &&
 	    rbx_checksum_mismatches(
 		    rbx_slab_checksums(slab), part->piece,
-		    (const void *)(uintptr_t)part->piece->local_addr, &good)) {
+		    (const void *)(uintptr_t)part->piece->local_addr,
+		    &part->piece->good_pages)) {
 		status = -EBADMSG;
 		world->mismatch_count += part->piece->cell != NULL;
 	}
@@ -390,10 +390,11 @@ static void slabs_lend(struct world *world)
 
 void world_open(struct world *world, const struct world_options *options)
 {
+	uint32_t cell_bytes = options->cell_bytes ? options->cell_bytes : WORLD_CELL_BYTES;
 	struct rbx_volume_shape shape = {
 		.size_bytes = (uint64_t)options->slabs * WORLD_SLAB_BYTES,
 		.slab_bytes = WORLD_SLAB_BYTES,
-		.fragment_bytes = WORLD_CELL_BYTES,
+		.fragment_bytes = cell_bytes,
 		.replicas = options->replicas,
 		.checksums = options->checksums,
 		.on_demand = options->on_demand,
@@ -412,14 +413,14 @@ void world_open(struct world *world, const struct world_options *options)
 		struct world_piece *own = &world->pieces[i];
 
 		own->piece = calloc(1, rbx_piece_size(options->replicas + 1,
-						      WORLD_CELL_BYTES / RBX_PAGE_BYTES));
+						      cell_bytes / RBX_PAGE_BYTES));
 		rbx_piece_init(own->piece, options->replicas + 1,
-			       WORLD_CELL_BYTES / RBX_PAGE_BYTES, world,
+			       cell_bytes / RBX_PAGE_BYTES, world,
 			       unused_done);
 		own->piece->user = own;
-		own->buf = malloc(WORLD_CELL_BYTES);
+		own->buf = malloc(cell_bytes);
 		own->piece->local_addr = (uintptr_t)own->buf;
-		own->floors = calloc(WORLD_CELL_BYTES / HISTORY_UNIT_BYTES,
+		own->floors = calloc(cell_bytes / HISTORY_UNIT_BYTES,
 				     sizeof(*own->floors));
 	}
 	if (!options->on_demand)

@@ -48,6 +48,7 @@ struct world_options {
 	uint32_t replicas;
 	uint32_t servers;
 	bool checksums;
+	uint32_t cell_bytes; /* 0: WORLD_CELL_BYTES */
 	bool on_demand;
 };
 

@@ -214,6 +214,41 @@ static void scrub_repairs_what_no_read_has_found(void **state)
 	volume_remove();
 }
 
+/* No server has all pages, and each page is at some server: a read of all of them needs both. */
+static void pages_are_repaired_that_are_damaged_at_different_servers(void **state)
+{
+	struct rbx_volume *volume;
+	struct rbx_context *ctx;
+	uint8_t two[2 * PAGE];
+	uint32_t i;
+
+	(void)state;
+	volume_make();
+	ctx = context_of_volume(&volume);
+	for (i = 0; i < 4; i++)
+		write_page(volume, i * PAGE);
+	copy_of(0, 0)[0] ^= 1;
+	copy_of(PAGE, 1)[1] ^= 1;
+	assert_int_equal(rbx_read(volume, two, sizeof(two), 0), 0);
+	copy_of(2 * PAGE, 1)[0] ^= 1;
+	copy_of(3 * PAGE, 0)[1] ^= 1;
+	assert_int_equal(rbx_volume_scrub(volume, 0, 4 * PAGE), 0);
+	for (i = 0; i < 4; i++) {
+		expect_equal_copies(i * PAGE);
+		expect_page(volume, i * PAGE);
+	}
+	/* One that is damaged at both costs no other its repair. */
+	copy_of(0, 0)[0] ^= 1;
+	copy_of(0, 1)[1] ^= 1;
+	copy_of(PAGE, 0)[0] ^= 1;
+	copy_of(2 * PAGE, 1)[0] ^= 1;
+	assert_int_equal(rbx_volume_scrub(volume, 0, 4 * PAGE), -EIO);
+	for (i = 1; i < 4; i++)
+		expect_equal_copies(i * PAGE);
+	close_all(ctx, volume);
+	volume_remove();
+}
+
 static void scrub_needs_checksums(void **state)
 {
 	struct rbx_volume_create_options wanted = checked();
@@ -395,6 +430,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(scrub_repairs_what_no_read_has_found, servers_start,
 						servers_stop),
 		cmocka_unit_test_setup_teardown(scrub_needs_checksums, servers_start, servers_stop),
+		cmocka_unit_test_setup_teardown(
+			pages_are_repaired_that_are_damaged_at_different_servers, servers_start,
+			servers_stop),
 		cmocka_unit_test_setup_teardown(
 			checksum_that_was_damaged_is_that_of_the_other_replica, servers_start,
 			servers_stop),
