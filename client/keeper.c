@@ -458,12 +458,23 @@ void rbx_keeper_end(struct rbx_keeper *keeper)
 	end(keeper);
 }
 
+/* Replicas are being made equal, or it is not known what a server has of a write, or a page and the
+ * checksum that servers keep of it may be of different writes. */
+static bool may_be_uneven(const struct rbx_keeper *keeper)
+{
+	struct rbx_flow *flow = flow_of(keeper);
+	const struct rbx_extents *extents = flow->map->shape.groups[0].extents;
+	bool have_strayed = extents && RBX_LOAD_ACQUIRE(&extents->have_strayed);
+
+	return rbx_attention_count(&flow->map->attention, RBX_SLAB_REBUILDING) ||
+	       rbx_held_any_has_failed(&flow->held) || have_strayed;
+}
+
 void rbx_keeper_close(struct rbx_keeper *keeper)
 {
 	uint32_t i;
 
-	if (!rbx_named_is_chosen(keeper->named) || any_may(keeper) ||
-	    rbx_attention_count(&flow_of(keeper)->map->attention, RBX_SLAB_REBUILDING))
+	if (!rbx_named_is_chosen(keeper->named) || any_may(keeper) || may_be_uneven(keeper))
 		return;
 	keeper->named->record.flags |= RBX_WIRE_EVEN;
 	rbx_named_change(keeper->named);

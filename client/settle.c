@@ -166,6 +166,18 @@ static bool is_agreed(const struct desk *desk, uint32_t page)
 	return true;
 }
 
+/* One that has the same as another one, or else the first one. */
+static uint32_t choose_any(const struct desk *desk, const uint32_t *sums)
+{
+	uint32_t count = desk->sources_count, first = next_good(desk, 0), i, j;
+
+	for (i = first; i < count; i = next_good(desk, i + 1))
+		for (j = next_good(desk, i + 1); j < count; j = next_good(desk, j + 1))
+			if (sums[i] == sums[j])
+				return i;
+	return first;
+}
+
 /* The replica whose data is taken, or sources_count: none. sums: of what each one has. */
 static uint32_t choose(const struct desk *desk, uint32_t page, const uint32_t *sums,
 		       bool is_noted)
@@ -179,7 +191,7 @@ static uint32_t choose(const struct desk *desk, uint32_t page, const uint32_t *s
 		for (j = first; j < count; j = next_good(desk, j + 1))
 			if (sums[i] == desk->sources[j].tail[page])
 				return i;
-	return is_noted ? first : count;
+	return is_noted ? choose_any(desk, sums) : count;
 }
 
 /* in_cell: the number of the page in its cell, whose data was read. */

@@ -4,15 +4,16 @@
  * opened and before anything else is read of it.
  *
  * All replicas of a slab have the same checksums, with two exceptions. In extents that servers have
- * noted (core/extents.h) a client that crashed was writing: a page and its checksum may be of
- * different writes there, at each replica. And memory of a server may be damaged. So the checksums
- * of all replicas are read, and of these pages the data as well: those of noted extents, and those
- * about whose checksum replicas do not agree. Then each such page is decided, once and for all:
+ * noted (core/extents.h) a client that crashed was writing, or a write has failed at the client: a
+ * page and its checksum may be of different writes there, at each replica. And memory of a server
+ * may be damaged. So the checksums of all replicas are read, and of these pages the data as well:
+ * those of noted extents, and those about whose checksum replicas do not agree. Then each such page
+ * is decided, once and for all:
  *
  *	1. data that fits the checksum of its own replica, of the first such one
  *	2. else data that fits the checksum of another replica
- *	3. else, in a noted extent, what the first replica has: no write was acknowledged that
- *	   is missing there, and with it gets a checksum
+ *	3. else, in a noted extent, what two replicas have, or else the first one: no write was
+ *	   acknowledged that is missing there, but it may be damaged; and with it gets a checksum
  *	4. else the page is damaged at all of them, and reads of it end with -EIO
  *
  * What is decided is written where there is something else, checksums too. So the replicas are

@@ -176,7 +176,7 @@ static bool may_clear(const struct rbx_slab *slab, const struct rbx_slab_group *
 {
 	const struct rbx_extent_word *word = word_of(slab);
 
-	return word->safe & bit && !(word->waited & bit) &&
+	return word->safe & bit && !((word->waited | word->strayed) & bit) &&
 	       slab->read_mask == (slab->write_mask & ~rbx_slab_returned(slab)) &&
 	       !is_in_use(slab, group, bit);
 }
@@ -193,27 +193,28 @@ static void bits_clear(struct rbx_slab *slab, uint64_t bits)
 	word_queue(slab);
 }
 
-/* Looks at one of the extents that are set. Returns whether it was cleared. */
-static bool clear_one(struct rbx_volume_map *map, struct rbx_extents *extents)
+/* Looks at one of the extents that are set. Those that have strayed stay noted, and are not looked
+ * at again. */
+static void clear_one(struct rbx_volume_map *map, struct rbx_extents *extents)
 {
 	struct rbx_extent_set *set = &extents->set[extents->set_next % extents->set_count];
 	struct rbx_slab *slab = rbx_slab_at(&map->shape, set->slab_index);
 	struct rbx_slab_group *group = rbx_slab_group(slab);
 	struct rbx_extent_word *word = word_of(slab);
 	uint64_t bit = (uint64_t)1 << set->extent;
-	bool clears;
+	bool clears, goes;
 
 	rbx_lock(&group->lock);
 	clears = !(word->written & bit) && may_clear(slab, group, bit);
+	goes = clears || word->strayed & bit;
 	word->written &= ~bit;
 	if (clears)
 		bits_clear(slab, bit);
 	rbx_unlock(&group->lock);
-	if (clears)
+	if (goes)
 		*set = extents->set[--extents->set_count];
 	else
 		extents->set_next++;
-	return clears;
 }
 
 static bool make_room(struct rbx_volume_map *map, struct rbx_extents *extents, uint32_t wanted)
@@ -222,7 +223,7 @@ static bool make_room(struct rbx_volume_map *map, struct rbx_extents *extents, u
 
 	while (extents->set_count && extents->set_count + wanted > extents->set_max &&
 	       looks++ < LOOKS_MAX)
-		(void)clear_one(map, extents);
+		clear_one(map, extents);
 	return extents->set_count + wanted <= RBX_EXTENTS_ROOM;
 }
 

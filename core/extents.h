@@ -22,6 +22,12 @@
  * cells and no replica is being made equal: then the replicas are equal there. It is not safe from
  * then on, so the next write waits until its bit is set again.
  *
+ * A write that failed here may have left a page and its checksum, which the servers keep (tails.h),
+ * that are of different writes. Nothing puts that back while the volume is open. So its extents
+ * have STRAYED: they stay noted until the volume is opened again, when they are decided by the data
+ * (client/settle.h), and it is not closed as one whose replicas are equal. They do not count for
+ * the bound.
+ *
  * Behind words. While a server of the volume is OUT, an extent that is cleared, or was found to be
  * noted, is BEHIND from then on. So both words together name all extents in which a server that is
  * OUT may lack something: those to which writes were under way when it was lost, and those that
@@ -52,6 +58,7 @@ struct rbx_extent_word {
 	uint64_t written; /* and safe; since they were looked at last */
 	uint64_t behind; /* written before, while a server was OUT */
 	uint64_t stale; /* what replicas that are RETURNED lack */
+	uint64_t strayed; /* a part of noted */
 	uint32_t next; /* in the queue: 1 + the index of a slab; guarded by the queue's lock */
 	bool is_queued;
 	bool is_out; /* servers are asked to note it */
@@ -71,6 +78,7 @@ struct rbx_extents {
 	bool is_tracking;
 	struct rbx_extent_word *words; /* of each slab */
 	bool is_over; /* atomic: slabs that were blank may not be any more */
+	bool have_strayed; /* atomic: some extents */
 
 	/* Of the thread that makes rounds: a ring of the extents that were set by writes. */
 	uint32_t set_max; /* RBX_EXTENTS_MAX */
@@ -101,6 +109,17 @@ static inline bool rbx_extents_may_write(struct rbx_extents *extents,
 /* If not, it waits. */
 void rbx_extents_wait(struct rbx_slab *slab, struct rbx_slab_group *group,
 		      struct rbx_piece *piece) RBX_RARE;
+
+/* A write of a volume with tails has failed, at some replicas or at all. The slab's lock is held.
+ */
+static inline void rbx_extents_stray(struct rbx_extents *extents, const struct rbx_piece *piece,
+				     uint32_t slab_shift)
+{
+	extents->words[piece->slab_index].strayed |=
+		rbx_extents_of(piece->offset_bytes, piece->length_bytes, slab_shift);
+	/* Whoever closes the volume has seen that write end, and so sees this. */
+	RBX_STORE_RELEASE(&extents->have_strayed, true);
+}
 
 /* ---- What the servers note, by the thread that makes rounds -------------------------- */
 

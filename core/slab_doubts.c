@@ -14,12 +14,17 @@ void rbx_way_write_missed(struct rbx_slab *slab, const struct rbx_piece *piece,
 				  rbx_piece_page(piece), rbx_piece_pages_count(piece), slots);
 }
 
-/* Whether an attempt before the one that failed here may have been carried out. */
-static bool was_sent_again(const struct rbx_piece *piece)
+/* Whether the data may be at a replica all the same where the write failed here: an attempt before
+ * that may have been carried out, or it was the part for the tail that failed. */
+static bool may_be_there(const struct rbx_piece *piece)
 {
-	for (uint32_t left = piece->tried_mask; left; left &= left - 1)
-		if (piece->parts[__builtin_ctz(left)].fragment.flags & RBX_FRAGMENT_AGAIN)
+	for (uint32_t left = piece->tried_mask; left; left &= left - 1) {
+		const struct rbx_fragment *fragment =
+			&piece->parts[__builtin_ctz(left)].fragment;
+
+		if (!fragment->status || fragment->flags & RBX_FRAGMENT_AGAIN)
 			return true;
+	}
 	return false;
 }
 
@@ -28,7 +33,7 @@ void rbx_way_write_astray(struct rbx_slab *slab, struct rbx_piece *piece,
 {
 	struct rbx_doubts *doubts;
 
-	if (!slab->has_checksums || !(slots || was_sent_again(piece)))
+	if (!slab->has_checksums || !(slots || may_be_there(piece)))
 		return;
 	if (!slab->has_record && rbx_slab_record_give_at_once(slab))
 		slab->attention = true; /* the record may not be needed */

@@ -5,8 +5,8 @@
  * A read of a whole piece, with its granules held, has left pages in its memory that do not match.
  * One replica after another is asked for these, and for no others: one stretch of neighbours after
  * another, as a part is of one stretch. So what is good stays, wherever it came from, and the
- * search ends well as soon as each page was good at some replica. All pages of the piece are compared each
- * time, because a checksum may become that of another write meanwhile (doubts.h).
+ * search ends well as soon as each page was good at some replica. All pages of the piece are
+ * compared each time, because a checksum may become that of another write meanwhile (doubts.h).
  *
  * Bounded: a replica is asked for no page twice, and all of them once more for each doubt.
  */

@@ -343,6 +343,9 @@ static void write_succeed(struct rbx_slab *slab, struct rbx_piece *piece,
  * now might choose a bad page. But if it turns out that no replica has the old page, and some
  * have the new one, then the new one is the truth (doubts.h).
  *
+ * If servers keep the checksums, too, those may be of the old page or of the new one, whatever page
+ * is there. The next open decides by the data (extents.h).
+ *
  * A replica that is being rebuilt must not keep data that the source does not have, and gets
  * the cell once more. Until then it has the new page, in case it becomes the last replica.
  */
@@ -386,7 +389,12 @@ static void write_end(struct rbx_slab *slab, struct rbx_piece *piece,
 	/* If the slab was discarded meanwhile, the write counts as earlier than that. */
 	if (slab->blank || (!missed && is_readable)) {
 		write_succeed(slab, piece, todo);
-	} else if (is_readable) {
+		return;
+	}
+	if (rbx_slab_shape(slab)->has_tails)
+		rbx_extents_stray(rbx_slab_group(slab)->extents, piece,
+				  rbx_slab_shape(slab)->slab_shift);
+	if (is_readable) {
 		write_missed(slab, piece, missed);
 		rbx_way_end(piece, piece->status, todo);
 	} else {

@@ -138,7 +138,7 @@ rbx_volume_map_init(void *memory, const struct rbx_volume_shape *shape,
 	map->shape.on_demand = shape->on_demand;
 	map->shape.is_named = shape->is_named;
 	map->shape.is_guarded = is_guarded(shape);
-	map->shape.has_tails = shape->is_named && shape->checksums;
+	map->shape.has_tails = is_guarded(shape) && shape->checksums;
 	map->size_bytes = shape->size_bytes;
 	map->slab_count = slabs_of(shape, shape->size_bytes);
 	map->slab_max = slab_max(shape);

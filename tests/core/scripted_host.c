@@ -21,6 +21,8 @@ static int32_t carry_out(struct host *host, const struct rbx_part *part)
 		return -EHOSTUNREACH;
 	if (host->fails_here)
 		return host->fails_here;
+	if (part->bit >= RBX_PART_OF_TAIL) /* these servers have no room for tails */
+		return 0;
 	for (area = 0; server->keys[area] != fragment->rkey; area++)
 		if (area == HOST_AREAS - 1)
 			return -EREMOTEIO;
@@ -263,7 +265,7 @@ struct host *host_make_shaped(const struct rbx_volume_shape *wanted,
 		      HOST_PIECES);
 	for (i = 0; i < RBX_COPIES_MAX; i++)
 		rbx_rebuild_lend(&host->flow, i,
-				 calloc(1, rbx_piece_size(shape.replicas + 1, 0)),
+				 calloc(1, rbx_rebuild_copy_size(&host->flow.map->shape)),
 				 host_device_addr(malloc(HOST_CELL_BYTES)));
 	return host;
 }

@@ -13,6 +13,7 @@
 
 #include "include/rdmabox/volumes.h"
 #include "server/state.h"
+#include "tests/lib/volume/strayed.h"
 #include "tests/lib/volume/three_servers.h"
 
 #define SLABS 3
@@ -314,6 +315,36 @@ static void checksum_that_was_damaged_is_that_of_the_other_replica(void **state)
 	volume_remove();
 }
 
+/* The checksums of all replicas are of the write that failed, or of none, and the pages are those
+ * of before. Three servers have one of them, and one of these is damaged. */
+static void write_that_failed_leaves_the_page_of_before(void **state)
+{
+	struct rbx_volume_create_options options = checked();
+	struct rbx_context *ctx = tenant_context("");
+	struct rbx_volume *volume;
+	uint32_t bad, i;
+
+	(void)state;
+	options.replicas = SERVERS;
+	assert_int_equal(rbx_volume_create(ctx, pool, "db", SIZE, &options), 0);
+	rbx_close(ctx);
+	for (bad = 0; bad < SERVERS; bad++) {
+		ctx = context_of_volume(&volume);
+		write_page(volume, 0);
+		strayed_write(volume, 0);
+		for (i = 0; i < SERVERS; i++)
+			*checksum_of(0, i) ^= 5 + i;
+		copy_of(0, bad)[8] ^= 1;
+		close_all(ctx, volume);
+		ctx = context_of_volume(&volume);
+		expect_page(volume, 0);
+		for (i = 1; i < SERVERS; i++)
+			assert_memory_equal(copy_of(0, 0), copy_of(0, i), PAGE);
+		close_all(ctx, volume);
+	}
+	volume_remove();
+}
+
 /* ---- A program that is killed while it writes --------------------------------------------*/
 
 /* Of each page, the write that was acknowledged last, and the one that was tried last. */
@@ -430,6 +461,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(scrub_repairs_what_no_read_has_found, servers_start,
 						servers_stop),
 		cmocka_unit_test_setup_teardown(scrub_needs_checksums, servers_start, servers_stop),
+		cmocka_unit_test_setup_teardown(write_that_failed_leaves_the_page_of_before,
+						servers_start, servers_stop),
 		cmocka_unit_test_setup_teardown(
 			pages_are_repaired_that_are_damaged_at_different_servers, servers_start,
 			servers_stop),
