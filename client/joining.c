@@ -8,6 +8,16 @@
 
 /* ---- Each server only once ---------------------------------------------------------*/
 
+/* Whether the server of this place has FAILED (core/held.h), and may be asked for the volume once
+ * more. */
+static bool may_come_again(const struct rbx_volume_control *control, uint32_t index)
+{
+	const struct rbx_volume_server *server = &control->servers[index];
+
+	return RBX_LOAD_ACQUIRE(&server->has_failed) &&
+	       (RBX_LOAD_ACQUIRE(&server->is_given_up) || RBX_LOAD_ACQUIRE(&server->is_shunned));
+}
+
 bool rbx_joining_is_used(const struct rbx_volume_control *control, const char *address)
 {
 	uint32_t i;
@@ -15,6 +25,7 @@ bool rbx_joining_is_used(const struct rbx_volume_control *control, const char *a
 	for (i = 0; i < control->server_count; i++)
 		if (control->servers[i].peer &&
 		    !rbx_upkeep_server_is_down(&control->upkeep, i) &&
+		    !may_come_again(control, i) &&
 		    !strcmp(rbx_peer_name(control->servers[i].peer), address))
 			return true;
 	return false;
@@ -28,6 +39,10 @@ int rbx_volume_twice_check(struct rbx_volume_control *control, uint32_t index)
 	if (!rbx_upkeep_server_connected(&control->upkeep, index,
 					 rbx_peer_incarnation(peer), &other))
 		return 0;
+	if (control->servers[index].failed_incarnation == rbx_peer_incarnation(peer)) {
+		control->upkeep.servers[index].incarnation = rbx_peer_incarnation(peer);
+		return 0;
+	}
 	return rbx_error(-EINVAL, "server %s is named twice: %s is the same one",
 			 rbx_peer_name(peer),
 			 rbx_peer_name(control->servers[other].peer));
@@ -163,13 +178,53 @@ static void former_drop(struct rbx_keeper *keeper, uint64_t incarnation)
 			keeper->formers[i].incarnation = 0;
 }
 
+/* ---- Who has FAILED ---------------------------------------------------------------------- */
+
+bool rbx_joining_any_has_failed(const struct rbx_volume_control *control)
+{
+	uint32_t i;
+
+	for (i = 0; i < control->server_count; i++)
+		if (may_come_again(control, i))
+			return true;
+	return false;
+}
+
+int rbx_joining_failed_at(const struct rbx_volume_control *control, const char *address)
+{
+	uint32_t i;
+
+	for (i = 0; i < control->server_count; i++)
+		if (may_come_again(control, i) && !strcmp(name_at(control, i), address))
+			return (int)i;
+	return -1;
+}
+
 /* ---- It becomes a member ----------------------------------------------------------------*/
+
+/* It is connected. What is at the address of one that has FAILED may be another one. */
+static int take(struct rbx_volume_control *control, uint32_t index, uint64_t former,
+		int failed_place)
+{
+	struct rbx_upkeep_server *servers = control->upkeep.servers;
+	int err;
+
+	if (failed_place < 0)
+		return rbx_keeper_take(control->keeper, index, former);
+	if (servers[index].incarnation != servers[failed_place].incarnation)
+		return rbx_keeper_take(control->keeper, index, 0);
+	err = rbx_keeper_again(control->keeper, index, (uint32_t)failed_place);
+	if (!err) /* nobody takes the place of it */
+		servers[failed_place].incarnation = 0;
+	return err;
+}
 
 static int join_named(struct rbx_volume_control *control, uint32_t index,
 		      const struct rbx_joining *joining)
 {
+	struct rbx_volume_server *server = &control->servers[index];
+	int err, failed_place;
 	uint64_t former;
-	int err;
 
 	if (!control->keeper)
 		return rbx_error(-EOPNOTSUPP, "a named volume with one replica gets servers when nobody has it open: rbx_volume_members_add()");
@@ -180,14 +235,18 @@ static int join_named(struct rbx_volume_control *control, uint32_t index,
 		return rbx_error(-EAGAIN, "the server that had the place of %s is still waited for",
 				 joining->address);
 	former = former_of(control, joining->address);
+	failed_place = rbx_joining_failed_at(control, joining->address);
 	former_note(control, index);
-	control->servers[index].is_newcomer = true;
-	control->servers[index].is_to_return = joining->returns;
+	server->is_newcomer = true;
+	server->is_to_return = joining->returns;
+	server->failed_incarnation =
+		failed_place < 0 ? 0 : control->upkeep.servers[failed_place].incarnation;
 	err = connect_one(control, index, joining);
-	control->servers[index].is_newcomer = false;
+	server->is_newcomer = false;
+	server->failed_incarnation = 0;
 	if (err)
 		return err;
-	err = rbx_keeper_take(control->keeper, index, former);
+	err = take(control, index, former, failed_place);
 	if (err)
 		rbx_volume_server_drop(control, index);
 	else

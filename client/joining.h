@@ -3,8 +3,9 @@
  * joining.h - one more server for a volume that is open.
  *
  * To a volume without a name it is added at once. Of one that has a name and replicas it becomes a
- * member (keeper_newcomer.c): a record that names it has to be accepted. A named volume with one
- * replica takes none: it has no record that could be changed while it is open.
+ * member (keeper_newcomer.c): a record that names it has to be accepted. One of its servers that
+ * has FAILED comes again (keeper_again.c). A named volume with one replica takes none: it has no
+ * record that could be changed while it is open.
  *
  * One thread at a time: the host has a lock for that, which guards server_count as well.
  */
@@ -25,8 +26,12 @@ struct rbx_joining {
  * -EOPNOTSUPP: it has a name and one replica; -EAGAIN: not yet; -ENODEV, -EEXIST: as
  * rbx_keeper_welcome(); as rbx_session_open(); reported. Blocks. */
 int rbx_joining_add(struct rbx_volume_control *control, const struct rbx_joining *joining);
-/* Whether a server of this address is in use. */
+/* Whether a server of this address is in use. One that has FAILED (core/held.h) is not: it may be
+ * asked for the volume once more. */
 bool rbx_joining_is_used(const struct rbx_volume_control *control, const char *address);
+/* Whether there is such a one; the place of the one of this address, or -1. */
+bool rbx_joining_any_has_failed(const struct rbx_volume_control *control);
+int rbx_joining_failed_at(const struct rbx_volume_control *control, const char *address);
 
 /* ---- While all are opened ------------------------------------------------------------------- */
 

@@ -50,37 +50,6 @@ static struct rbx_peer *peer_at(const struct rbx_keeper *keeper, uint32_t server
 	return keeper->control->servers[server].peer;
 }
 
-/* No record will be accepted any more, so another client may have the volume, now or soon. */
-static void end(struct rbx_keeper *keeper)
-{
-	uint32_t i;
-
-	RBX_STORE_RELAXED(&keeper->is_over, true);
-	keeper->is_proposing = false;
-	keeper->control->upkeep.copies_least = 0; /* first writes fail like all others */
-	for (i = 0; i < RBX_MEMBERS_MAX; i++)
-		RBX_STORE_RELEASE(&keeper->control->servers[i].is_shunned, true);
-	rbx_flow_go_on(flow_of(keeper), rbx_held_end(&flow_of(keeper)->held));
-}
-
-/* All requests fail from now on, and a kernel's log says why. Another client has the volume, or may
- * have it soon, so what waits to be sent would come too late. */
-static void lose(struct rbx_keeper *keeper)
-{
-	uint32_t i;
-
-	(void)rbx_error(-ESTALE, "volume %s is read and written no more: %s",
-			keeper->named->record.name,
-			rbx_named_is_shut_out(keeper->named) ?
-				"another client has opened it" :
-				"too few of its servers answer in time");
-	end(keeper);
-	rbx_extents_end(flow_of(keeper)->map);
-	for (i = 0; i < RBX_MEMBERS_MAX; i++)
-		if (rbx_server_set_has(&keeper->members, i))
-			rbx_peer_renounce(peer_at(keeper, i), "the volume is another client's");
-}
-
 /* ---- Asking ---------------------------------------------------------------------- */
 
 /* Called with the lock of the session held. */
@@ -209,6 +178,12 @@ static void chosen(struct rbx_keeper *keeper)
 		rbx_keeper_drains_tell(keeper);
 }
 
+void rbx_keeper_failed(struct rbx_keeper *keeper, uint32_t server)
+{
+	RBX_STORE_RELEASE(&keeper->control->servers[server].has_failed, true);
+	rbx_flow_go_on(flow_of(keeper), rbx_held_failed(&flow_of(keeper)->held, server));
+}
+
 void rbx_keeper_put_out(struct rbx_keeper *keeper, const struct rbx_server_set *servers,
 			const struct rbx_membership *next)
 {
@@ -243,8 +218,7 @@ static void failed_put_out(struct rbx_keeper *keeper, const struct rbx_server_se
 			continue;
 		incarnation = keeper->control->upkeep.servers[i].incarnation;
 		if (!is_voter(&next, incarnation) || voters_count == 1) {
-			rbx_flow_go_on(flow_of(keeper),
-				       rbx_held_failed(&flow_of(keeper)->held, i));
+			rbx_keeper_failed(keeper, i);
 			continue;
 		}
 		rbx_membership_find(&next, incarnation)->state = RBX_MEMBER_OUT;
@@ -293,7 +267,7 @@ static bool judge(struct rbx_keeper *keeper)
 			continue;
 		rbx_server_set_remove(&suspects, i);
 		if (rbx_server_set_has(&needed, i))
-			rbx_flow_go_on(flow_of(keeper), rbx_held_failed(held, i));
+			rbx_keeper_failed(keeper, i);
 		else
 			any_waits = true;
 	}
@@ -356,6 +330,10 @@ static bool next_begin(struct rbx_keeper *keeper)
 		rbx_keeper_propose(keeper);
 		return false;
 	}
+	if (keeper->newcomer.state == RBX_NEWCOMER_AGAIN) {
+		rbx_keeper_again_go_on(keeper);
+		return true;
+	}
 	any_waits = judge(keeper);
 	if (!keeper->is_proposing)
 		copies_tell(keeper);
@@ -366,50 +344,6 @@ static bool next_begin(struct rbx_keeper *keeper)
 	if (!keeper->is_proposing && !any_waits)
 		rbx_keeper_newcomer_begin(keeper);
 	return any_waits || short_waits(keeper);
-}
-
-/* Its answer counts for what is proposed. */
-static bool has_vote(const struct rbx_keeper *keeper, uint32_t server)
-{
-	return rbx_server_set_has(&keeper->members, server) ||
-	       (keeper->newcomer.state == RBX_NEWCOMER_NAMED && keeper->newcomer.server == server);
-}
-
-/*
- * A server counts for three quarters of a lease after something was sent to it that it has
- * answered: half a lease, after which the connection counts as lost (core/lease.h), and time to
- * resume for a program that was stopped. Its peer may take longer to give it up.
- */
-static uint64_t counts_until_ns(const struct rbx_keeper *keeper, uint32_t server)
-{
-	const struct rbx_session *session = rbx_peer_session(peer_at(keeper, server));
-
-	if (RBX_LOAD_ACQUIRE(&keeper->control->servers[server].is_given_up))
-		return 0;
-	return rbx_session_lease_half_ns(session) + rbx_session_lease_ns(session) / 4;
-}
-
-/* Whether so many servers do not count that they alone can let another client in. again_ns: when
- * the next one may not count; not changed if none does. */
-static bool has_lost_the_volume(const struct rbx_keeper *keeper, uint64_t now_ns,
-				uint64_t *again_ns)
-{
-	struct rbx_member_set there = { .count = 0 };
-	uint64_t until_ns;
-	uint32_t i;
-
-	for (i = 0; i < RBX_MEMBERS_MAX; i++) {
-		until_ns = has_vote(keeper, i) ? counts_until_ns(keeper, i) : 0;
-		if (until_ns <= now_ns)
-			continue;
-		rbx_member_set_add(&there, rbx_peer_incarnation(peer_at(keeper, i)));
-		*again_ns = RBX_MIN(*again_ns, until_ns);
-	}
-	/* What only a newcomer was asked to accept can be taken back. */
-	return !rbx_membership_can_change(keeper->newcomer.state == RBX_NEWCOMER_ALONE ?
-						  &keeper->newcomer.before :
-						  &keeper->named->proposer.membership,
-					  &there);
 }
 
 /* ---- For the volume --------------------------------------------------------------- */
@@ -430,16 +364,19 @@ uint64_t rbx_keeper_round(struct rbx_keeper *keeper, uint64_t now_ns)
 		chosen(keeper);
 	if (!keeper->is_over &&
 	    (rbx_named_is_shut_out(keeper->named) ||
-	     has_lost_the_volume(keeper, now_ns, &again_ns) ||
+	     rbx_keeper_has_lost_the_volume(keeper, now_ns, &again_ns) ||
 	     (keeper->is_proposing && !any_may(keeper)))) {
-		lose(keeper);
+		rbx_keeper_lose(keeper);
 		rbx_keeper_newcomer_look(keeper, false); /* it does not come */
 		rbx_keeper_growth_look(keeper); /* nor does it grow */
 	}
+	if (keeper->is_over)
+		rbx_keeper_over_go_on(keeper, now_ns);
 	if (!keeper->is_proposing && !keeper->is_over)
 		any_waits = next_begin(keeper);
 	if (keeper->is_over)
-		return UINT64_MAX;
+		return keeper->newcomer.state == RBX_NEWCOMER_AGAIN ? now_ns + AGAIN_NS :
+								      UINT64_MAX;
 	again_ns = RBX_MIN(again_ns, rbx_keeper_drains_look(keeper, now_ns));
 	if (!keeper->is_proposing && !rbx_keeper_drains_wait(keeper))
 		return any_waits ? RBX_MIN(again_ns, now_ns + AGAIN_NS) : again_ns;
@@ -451,11 +388,6 @@ bool rbx_keeper_is_behind(const struct rbx_keeper *keeper)
 {
 	return !keeper->is_over && !keeper->is_proposing &&
 	       copies_now(keeper) != keeper->named->record.copies;
-}
-
-void rbx_keeper_end(struct rbx_keeper *keeper)
-{
-	end(keeper);
 }
 
 /* Replicas are being made equal, or it is not known what a server has of a write, or a page and the

@@ -15,7 +15,8 @@
  *	chosen            they count as down, and the parts that waited go on. If they voted, a
  *	                  second record follows that needs no vote of theirs
  *	cannot be chosen  too few servers are left, or another client has opened the volume. Then
- *	                  another one may write: nothing is sent any more, reads as well
+ *	                  another one may write: nothing is sent any more, reads as well, until so
+ *	                  many are there again that nobody else can have opened it
  *
  * The record also says how many complete replicas each slab has at least that was ever written. So
  * the next client knows how many servers it can do without: with fewer missing than that, what no
@@ -37,9 +38,17 @@
  * A server that drains has all that is there leave, and is put OUT when it has nothing
  * (keeper_drain.c).
  *
- * A server that was put OUT and can be reached again comes in the same way. It may have missed
- * writes, so it calls nothing complete any more before it is asked to accept. When the record is
- * chosen, what the volume lacks is used there, and what it has missed is copied (extents.h).
+ * A server that has FAILED is tried again as well (keeper_again.c). It is still a member, so
+ * nothing was acknowledged without it, and it has all that was acknowledged:
+ *
+ *	AGAIN             a thread of the host has opened the volume there once more, in the same
+ *	                  epoch, for another place of the table. Slab by slab what it has is found
+ *	                  there from now on. Nobody is judged meanwhile
+ *
+ * A server that was put OUT and can be reached again comes in the same way as a new one. It may
+ * have missed writes, so it calls nothing complete any more before it is asked to accept. When the
+ * record is chosen, what the volume lacks is used there, and what it has missed is copied
+ * (extents.h).
  */
 #ifndef RBX_CLIENT_KEEPER_H
 #define RBX_CLIENT_KEEPER_H
@@ -64,6 +73,7 @@ enum rbx_newcomer_state {
 	RBX_NEWCOMER_WANTED,
 	RBX_NEWCOMER_ALONE,
 	RBX_NEWCOMER_NAMED,
+	RBX_NEWCOMER_AGAIN,
 };
 
 /* A server that comes, while the thread that has connected it waits. */
@@ -76,9 +86,12 @@ struct rbx_newcomer {
 	uint32_t server; /* its place */
 	uint64_t incarnation;
 	uint64_t former; /* of the dead one that it takes the place of; 0: none */
+	bool is_again; /* it has FAILED at this place, and has what is RETURNED (volume.h) */
+	uint32_t failed_place;
 	/* The rest is the upkeep thread's. */
 	enum rbx_newcomer_state state;
 	struct rbx_membership before; /* that is in force if the record is taken back */
+	bool has_begun; /* AGAIN: it is the server of the volume */
 };
 
 /* The volume is to be larger, while the thread that wants it waits. */
@@ -107,7 +120,12 @@ struct rbx_keeper {
 	struct rbx_growth growth;
 	struct rbx_former formers[RBX_MEMBERS_MAX]; /* of the thread that adds servers */
 	bool is_proposing;
-	bool is_over; /* atomic: no record will be accepted any more */
+	bool is_over; /* atomic: no record will be accepted, now at least: nothing is sent */
+	bool is_closed;
+	/* While it is over: those that have not granted the volume once more; and whether a record
+	 * was proposed that names a new one */
+	struct rbx_server_set former;
+	bool has_newcomer;
 	struct rbx_server_set going; /* servers that the record which is proposed puts OUT */
 	struct rbx_server_set gone; /* suspects, and those that were judged; as the round began */
 	uint64_t drains_again_ns; /* what is left at servers that drain is looked for again then */
@@ -145,6 +163,9 @@ int rbx_keeper_welcome(struct rbx_named *named, struct rbx_session *session, boo
 /* The server of this place becomes a member, and former is forgotten. 0; or -errno, reported: it is
  * none, and nothing is asked of it any more. */
 int rbx_keeper_take(struct rbx_keeper *keeper, uint32_t server, uint64_t former);
+/* The server of this place is the one that has FAILED at another one: it serves the volume again.
+ * 0, or -errno; reported. */
+int rbx_keeper_again(struct rbx_keeper *keeper, uint32_t server, uint32_t failed_place);
 /* Nobody wants one any more: what waits ends soon. Any thread; does not block. */
 void rbx_keeper_take_no_more(struct rbx_keeper *keeper);
 
@@ -171,7 +192,31 @@ bool rbx_keeper_newcomer_answered(struct rbx_keeper *keeper, int err);
 void rbx_keeper_newcomer_look(struct rbx_keeper *keeper, bool any_suspects);
 /* The record that names it was chosen. */
 void rbx_keeper_newcomer_chosen(struct rbx_keeper *keeper);
+/* Hands a newcomer, which is filled in, to the upkeep thread, and waits. */
+int rbx_keeper_newcomer_wait(struct rbx_keeper *keeper);
+/* That is over. */
+void rbx_keeper_newcomer_over(struct rbx_newcomer *newcomer, int err);
 
+/* ---- keeper_over.c, for keeper.c ------------------------------------------------------------- */
+
+/* Whether so many servers do not count that they alone can let another client in. again_ns: when
+ * the next one may not count; not changed if none does. */
+bool rbx_keeper_has_lost_the_volume(const struct rbx_keeper *keeper, uint64_t now_ns,
+				    uint64_t *again_ns);
+/* All requests fail from now on, and a kernel's log says why. */
+void rbx_keeper_lose(struct rbx_keeper *keeper);
+/* While it is over: servers come again, and when enough have, it is not over any more. */
+void rbx_keeper_over_go_on(struct rbx_keeper *keeper, uint64_t now_ns);
+
+/* ---- keeper_again.c, for keeper.c ------------------------------------------------------------ */
+
+/* Goes on with the server that is there again. */
+void rbx_keeper_again_go_on(struct rbx_keeper *keeper);
+
+/* ---- keeper.c, for the others ---------------------------------------------------------------- */
+
+/* What is sent to it fails from now on. */
+void rbx_keeper_failed(struct rbx_keeper *keeper, uint32_t server);
 /* The next version of the record is to be accepted by those servers that are left. */
 void rbx_keeper_propose(struct rbx_keeper *keeper);
 /* Puts these servers OUT, as next says: made by rbx_membership_next(). Nothing else is proposed. */

@@ -4,6 +4,10 @@
  *
  * The record says so first. When it was chosen, the next client finds as much, and the map gets the
  * new slabs. So nothing is written to a slab that another client would not know.
+ *
+ * If too few servers answer, that has failed. When enough are there again, the record is proposed
+ * once more, as some may have accepted it, and the map stays as it is until the volume is to grow
+ * again. The record never says less than before.
  */
 #include "client/keeper.h"
 
@@ -59,7 +63,8 @@ void rbx_keeper_growth_begin(struct rbx_keeper *keeper)
 	if (!growth->is_wanted)
 		return;
 	growth->is_proposed = true;
-	keeper->named->record.size_bytes = growth->size_bytes;
+	keeper->named->record.size_bytes =
+		RBX_MAX(keeper->named->record.size_bytes, growth->size_bytes);
 	rbx_named_change(keeper->named);
 	rbx_keeper_propose(keeper);
 }
@@ -69,5 +74,6 @@ void rbx_keeper_growth_chosen(struct rbx_keeper *keeper)
 	struct rbx_growth *growth = &keeper->growth;
 
 	if (growth->is_proposed)
-		over(growth, rbx_volume_map_grow(keeper->control->flow.map, growth->size_bytes));
+		over(growth, rbx_volume_map_grow(keeper->control->flow.map,
+						 keeper->named->record.size_bytes));
 }

@@ -70,15 +70,12 @@ int rbx_keeper_welcome(struct rbx_named *named, struct rbx_session *session, boo
 				      rbx_newcomer_join(named, session);
 }
 
-int rbx_keeper_take(struct rbx_keeper *keeper, uint32_t server, uint64_t former)
+int rbx_keeper_newcomer_wait(struct rbx_keeper *keeper)
 {
 	struct rbx_newcomer *newcomer = &keeper->newcomer;
 	int err;
 
 	rbx_monitor_enter(&newcomer->monitor);
-	newcomer->server = server;
-	newcomer->incarnation = keeper->control->upkeep.servers[server].incarnation;
-	newcomer->former = former;
 	newcomer->is_over = false;
 	newcomer->is_new = true;
 	rbx_monitor_leave(&newcomer->monitor);
@@ -88,6 +85,21 @@ int rbx_keeper_take(struct rbx_keeper *keeper, uint32_t server, uint64_t former)
 		rbx_monitor_wait(&newcomer->monitor);
 	err = newcomer->err;
 	rbx_monitor_leave(&newcomer->monitor);
+	return err;
+}
+
+int rbx_keeper_take(struct rbx_keeper *keeper, uint32_t server, uint64_t former)
+{
+	struct rbx_newcomer *newcomer = &keeper->newcomer;
+	int err;
+
+	rbx_monitor_enter(&newcomer->monitor);
+	newcomer->server = server;
+	newcomer->incarnation = keeper->control->upkeep.servers[server].incarnation;
+	newcomer->former = former;
+	newcomer->is_again = false;
+	rbx_monitor_leave(&newcomer->monitor);
+	err = rbx_keeper_newcomer_wait(keeper);
 	if (!err)
 		rbx_returned_give_back(&keeper->control->servers[server].returned,
 				       rbx_peer_session(keeper->control->servers[server].peer));
@@ -107,7 +119,7 @@ void rbx_keeper_take_no_more(struct rbx_keeper *keeper)
 
 /* ---- By the upkeep thread ---------------------------------------------------------------- */
 
-static void over(struct rbx_newcomer *newcomer, int err)
+void rbx_keeper_newcomer_over(struct rbx_newcomer *newcomer, int err)
 {
 	newcomer->state = RBX_NEWCOMER_NONE;
 	rbx_monitor_enter(&newcomer->monitor);
@@ -124,7 +136,7 @@ static bool news_take(struct rbx_newcomer *newcomer)
 
 	rbx_monitor_enter(&newcomer->monitor);
 	if (newcomer->is_new)
-		newcomer->state = RBX_NEWCOMER_WANTED;
+		newcomer->state = newcomer->is_again ? RBX_NEWCOMER_AGAIN : RBX_NEWCOMER_WANTED;
 	newcomer->is_new = false;
 	is_closing = newcomer->is_closing;
 	rbx_monitor_leave(&newcomer->monitor);
@@ -150,10 +162,13 @@ void rbx_keeper_newcomer_look(struct rbx_keeper *keeper, bool any_suspects)
 
 	if (newcomer->state == RBX_NEWCOMER_ALONE && (any_suspects || is_closing))
 		take_back(keeper);
+	if (newcomer->state == RBX_NEWCOMER_AGAIN && is_closing)
+		rbx_keeper_newcomer_over(newcomer, newcomer->has_begun ? 0 : -ECANCELED);
 	if (newcomer->state == RBX_NEWCOMER_NONE || keeper->asks[newcomer->server].is_out)
 		return;
-	if (keeper->is_over || (newcomer->state == RBX_NEWCOMER_WANTED && is_closing))
-		over(newcomer, -ECANCELED);
+	if ((keeper->is_over && newcomer->state != RBX_NEWCOMER_AGAIN) ||
+	    (newcomer->state == RBX_NEWCOMER_WANTED && is_closing))
+		rbx_keeper_newcomer_over(newcomer, -ECANCELED);
 }
 
 void rbx_keeper_newcomer_begin(struct rbx_keeper *keeper)
@@ -167,7 +182,7 @@ void rbx_keeper_newcomer_begin(struct rbx_keeper *keeper)
 	rbx_membership_next(&next, &newcomer->before);
 	rbx_membership_forget(&next, newcomer->former);
 	if (!rbx_membership_add(&next, newcomer->incarnation)) {
-		over(newcomer, -ENOSPC);
+		rbx_keeper_newcomer_over(newcomer, -ENOSPC);
 		return;
 	}
 	rbx_named_change_to(keeper->named, &next);
@@ -186,7 +201,7 @@ bool rbx_keeper_newcomer_answered(struct rbx_keeper *keeper, int err)
 		return true;
 	}
 	take_back(keeper);
-	over(newcomer, err);
+	rbx_keeper_newcomer_over(newcomer, err);
 	return false;
 }
 
@@ -206,5 +221,5 @@ void rbx_keeper_newcomer_chosen(struct rbx_keeper *keeper)
 	rbx_upkeep_server_added(&control->upkeep, server);
 	if (RBX_LOAD_ACQUIRE(&control->servers[server].is_given_up)) /* meanwhile */
 		rbx_held_suspect(&control->flow.held, server);
-	over(newcomer, 0);
+	rbx_keeper_newcomer_over(newcomer, 0);
 }

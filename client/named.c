@@ -312,6 +312,7 @@ struct kept {
 	struct rbx_upkeep *upkeep; /* takes them; NULL: they stay where they are */
 	uint32_t server;
 	struct rbx_returned *returned; /* they are noted there; or NULL */
+	bool keeps_all; /* also those that are not complete */
 	uint32_t count; /* out: those that are kept */
 };
 
@@ -342,7 +343,7 @@ static int found(struct rbx_named *named, struct rbx_session *session, struct ke
 	};
 	int err;
 
-	if (!label->is_complete || label->label > kept->labels_count)
+	if (!(label->is_complete || kept->keeps_all) || label->label > kept->labels_count)
 		return rbx_session_unmap(session, &loan);
 	kept->count++;
 	if (kept->returned)
@@ -415,6 +416,19 @@ int rbx_named_return(struct rbx_named *named, struct rbx_session *session,
 	rbx_returned_forget(returned);
 	err = each_label(named, session, &all);
 	return err ? err : rbx_session_talk(session, &m);
+}
+
+int rbx_named_tell(struct rbx_named *named, struct rbx_session *session,
+		   struct rbx_returned *returned)
+{
+	struct kept all = {
+		.labels_count = UINT64_MAX,
+		.returned = returned,
+		.keeps_all = true,
+	};
+
+	rbx_returned_forget(returned);
+	return each_label(named, session, &all);
 }
 
 int rbx_named_trim(struct rbx_named *named, struct rbx_session *session)

@@ -110,6 +110,9 @@ int rbx_named_return(struct rbx_named *named, struct rbx_session *session,
  * was reported. */
 int rbx_named_find(struct rbx_named *named, struct rbx_session *session,
 		   struct rbx_upkeep *upkeep, uint32_t server);
+/* Only notes them, complete or not. 0; or -errno that was reported. */
+int rbx_named_tell(struct rbx_named *named, struct rbx_session *session,
+		   struct rbx_returned *returned);
 /* Only gives up what is beyond the end, or not complete. How many slabs it has besides; or -errno
  * that was reported. */
 int rbx_named_trim(struct rbx_named *named, struct rbx_session *session);

@@ -106,6 +106,21 @@ int rbx_newcomer_return(struct rbx_named *named, struct rbx_session *session,
 	return err || returned->count ? err : room_try(named, session);
 }
 
+int rbx_newcomer_again(struct rbx_named *named, struct rbx_session *session)
+{
+	struct rbx_wire_message m;
+	int err = slab_bytes_check(named, session);
+
+	if (!err)
+		err = open_for(named, session, RBX_WIRE_OPEN_AGAIN, &m);
+	if (err == -ESTALE) {
+		rbx_lock(&named->lock);
+		rbx_proposer_refused(&named->proposer);
+		rbx_unlock(&named->lock);
+	}
+	return err;
+}
+
 void rbx_newcomer_leave(struct rbx_session *session)
 {
 	struct rbx_wire_message m = { .type = RBX_WIRE_VOLUME_REMOVE };

@@ -33,6 +33,11 @@ int rbx_newcomer_join(struct rbx_named *named, struct rbx_session *session);
  * is noted. Errors of rbx_newcomer_join(). */
 int rbx_newcomer_return(struct rbx_named *named, struct rbx_session *session,
 			struct rbx_returned *returned);
+/*
+ * A server of the volume that has FAILED (core/held.h) is there again, with what it had. 0;
+ * -ESTALE: another client has opened the volume; -errno; reported. Blocks.
+ */
+int rbx_newcomer_again(struct rbx_named *named, struct rbx_session *session);
 
 /* It forgets the volume; no other server has accepted the record that names it. Blocks. */
 void rbx_newcomer_leave(struct rbx_session *session);

@@ -31,6 +31,8 @@ int rbx_returned_note(struct rbx_returned *returned, const struct rbx_wire_label
 		returned->slabs[returned->count++] = (struct rbx_returned_slab){
 			.loan = *loan,
 			.label = label->label,
+			.behind = label->behind,
+			.is_complete = label->is_complete,
 		};
 	return err;
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * returned.h - the slabs that a server had when it was put OUT, and has still as it returns
- * (docs/named-volumes.md, "A server that returns").
+ * returned.h - the slabs that a server had when it was put OUT, or has FAILED, and has still as it
+ * returns (docs/named-volumes.md, "A server that returns").
  *
  *	rbx_named_return()         the server tells them, and calls none complete any more
  *	...                        a record is chosen in which it is IN
  *	rbx_returned_take()        those that the volume lacks are used, and get what they missed
  *	rbx_returned_give_back()   the server gets the others back
+ *
+ * One that has FAILED only tells them, and goes on with them (keeper_again.c).
  *
  * A client that dies on the way leaves slabs that are not complete, which the next one gives back.
  */
@@ -23,7 +25,10 @@ struct rbx_upkeep;
 struct rbx_returned_slab {
 	struct rbx_loan loan;
 	uint64_t label;
+	uint64_t behind; /* as the server has noted it */
+	bool is_complete; /* as the server knows */
 	bool is_in_use;
+	bool is_done; /* of one that has FAILED: it need not be looked at any more */
 };
 
 /* Zeroed memory: none. */

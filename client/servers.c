@@ -4,6 +4,7 @@
  * messages, and the requests of the upkeep to them.
  */
 #include "client/keeper.h"
+#include "client/newcomer.h"
 #include "client/notice.h"
 #include "client/volume.h"
 #include "core/last_copies.h"
@@ -21,9 +22,12 @@ static int peer_welcomed(struct rbx_peer *peer, void *user)
 	struct rbx_volume_server *server = user;
 	struct rbx_named *named = server->control->named;
 
-	return server->is_newcomer ? rbx_keeper_welcome(named, rbx_peer_session(peer),
-						    server->is_to_return, &server->returned) :
-				 rbx_named_grant(named, rbx_peer_session(peer));
+	if (!server->is_newcomer)
+		return rbx_named_grant(named, rbx_peer_session(peer));
+	if (server->failed_incarnation == rbx_peer_incarnation(peer))
+		return rbx_newcomer_again(named, rbx_peer_session(peer));
+	return rbx_keeper_welcome(named, rbx_peer_session(peer), server->is_to_return,
+				  &server->returned);
 }
 
 static void peer_down(struct rbx_peer *peer, void *user)
@@ -249,6 +253,7 @@ int rbx_volume_server_open(struct rbx_volume_control *control, uint32_t index)
 
 	control->servers[index].control = control;
 	RBX_STORE_RELEASE(&control->servers[index].is_given_up, false);
+	RBX_STORE_RELEASE(&control->servers[index].has_failed, false);
 	rbx_upkeep_server_begins(&control->upkeep, index);
 	err = rbx_volume_connect(control, index, &events, &peer);
 	if (err)

@@ -33,8 +33,11 @@ struct rbx_volume_server {
 	struct rbx_ask ask; /* the upkeep's */
 	bool is_given_up; /* atomic: its peer is down, for good */
 	bool is_shunned; /* atomic: the record is about to say that it is out (keeper.h) */
+	bool has_failed; /* atomic: it was judged so, and has not come again (core/held.h) */
 	bool is_newcomer; /* while it is connected: it is to become one of a named volume */
 	bool is_to_return; /* the same: only if it was one, and is OUT */
+	/* The same: of a server that has FAILED, and may be the one that comes; 0: none */
+	uint64_t failed_incarnation;
 	/* While it is connected: what the pool says of its place; NULL: nothing. */
 	const char *labels;
 	/* While it returns: what it has. Of the thread that connects it, but while that waits. */

@@ -410,6 +410,11 @@ void rbx_extents_end(struct rbx_volume_map *map)
 	RBX_STORE_RELEASE(&map->shape.groups[0].extents->is_over, true);
 }
 
+void rbx_extents_resume(struct rbx_volume_map *map)
+{
+	RBX_STORE_RELEASE(&map->shape.groups[0].extents->is_over, false);
+}
+
 uint64_t rbx_extents_unequal(const struct rbx_slab *slab)
 {
 	RBX_ASSERT(extents_of(slab));

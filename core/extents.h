@@ -166,6 +166,8 @@ void rbx_extents_forget_found(struct rbx_flow *flow);
 
 /* Another client has the volume, or may have it soon. What is not there may be written by it. */
 void rbx_extents_end(struct rbx_volume_map *map);
+/* No other client had it meanwhile, and none can have it now. */
+void rbx_extents_resume(struct rbx_volume_map *map);
 
 /* Extents in which the replicas of a slab may differ. The slab's lock is held. */
 uint64_t rbx_extents_unequal(const struct rbx_slab *slab);

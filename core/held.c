@@ -133,3 +133,10 @@ struct rbx_fragment *rbx_held_end(struct rbx_held *held)
 	rbx_unlock(&held->lock);
 	return list;
 }
+
+void rbx_held_resume(struct rbx_held *held)
+{
+	rbx_lock(&held->lock);
+	held->ends = false;
+	rbx_unlock(&held->lock);
+}

@@ -63,7 +63,9 @@ struct rbx_fragment *rbx_held_out(struct rbx_held *held, uint32_t server);
 struct rbx_fragment *rbx_held_failed(struct rbx_held *held, uint32_t server);
 /* Its place has another server now, and nothing is under way to the one that was judged. */
 void rbx_held_renew(struct rbx_held *held, uint32_t server);
-/* No record will be accepted any more. */
+/* No record will be accepted any more, or for a while. */
 struct rbx_fragment *rbx_held_end(struct rbx_held *held);
+/* Records are accepted again. Servers that were not judged before are not. */
+void rbx_held_resume(struct rbx_held *held);
 
 #endif

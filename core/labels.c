@@ -319,3 +319,87 @@ uint32_t rbx_upkeep_fewest_copies(const struct rbx_upkeep *upkeep)
 	}
 	return fewest;
 }
+
+/* ---- A server that has FAILED, and is there again ------------------------------------------- */
+
+/* The slot that has this loan of a server, and does not give it back; or -1. */
+static int slot_of_loan(const struct rbx_slab *slab, uint32_t server,
+			const struct rbx_loan *loan)
+{
+	uint32_t slot;
+
+	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
+		if (rbx_slab_is_lent(slab, slot) &&
+		    rbx_replica_is(rbx_slab_replica(slab, slot), server, loan->slab_id,
+				   loan->epoch))
+			return (int)slot;
+	return -1;
+}
+
+/* As long as parts are under way to the former place, that is not given to another server. */
+static int again_check(struct rbx_slab *slab, uint32_t server, const struct rbx_loan *loan,
+		       uint32_t *number)
+{
+	int err = 0, slot;
+
+	rbx_slab_lock(slab);
+	slot = slot_of_loan(slab, server, loan);
+	if (slot < 0)
+		err = -ENOENT;
+	else if (rbx_replica_flights(rbx_slab_replica(slab, (uint32_t)slot)))
+		err = -EAGAIN;
+	else
+		*number = rbx_replica_number(slab, (uint32_t)slot);
+	rbx_slab_unlock(slab);
+	return err;
+}
+
+/* The replica is not in the index of loans. Since it was looked at, requests may have been sent to
+ * it, or have lost it. */
+static int again_move(struct rbx_upkeep *upkeep, struct rbx_slab *slab, uint32_t number,
+		      uint32_t server, const struct rbx_labels_told *told)
+{
+	struct rbx_replica *replica = rbx_replica_numbered(&upkeep->flow->map->shape, number);
+	uint32_t former;
+	int err = 0, slot;
+
+	rbx_slab_lock(slab);
+	former = rbx_replica_server(replica);
+	slot = slot_of_loan(slab, former, &told->loan);
+	if (slot < 0)
+		err = -ENOENT;
+	else if (rbx_replica_flights(replica))
+		err = -EAGAIN;
+	if (!err) {
+		rbx_replica_set_server(replica, server);
+		rbx_replica_set_loan(replica, &told->loan);
+		rbx_slab_label_not_asked(slab, (uint32_t)slot);
+		rbx_slab_unlabel_found(slab, (uint32_t)slot, told->is_complete);
+		rbx_extents_joined(slab);
+		upkeep->servers[former].replicas_count--;
+		upkeep->servers[server].replicas_count++;
+	}
+	rbx_slab_unlock(slab);
+	return err;
+}
+
+int rbx_labels_again(struct rbx_upkeep *upkeep, uint32_t former, uint32_t server,
+		     const struct rbx_labels_told *told)
+{
+	struct rbx_volume_map *map = upkeep->flow->map;
+	int err = label_check(map, server, told->label, &told->loan);
+	struct rbx_slab *slab;
+	uint32_t number = 0;
+
+	if (err)
+		return err;
+	slab = rbx_slab_at(&map->shape, (uint32_t)told->label - 1);
+	err = again_check(slab, former, &told->loan, &number);
+	if (!err) {
+		rbx_loan_index_remove(&map->loans, number);
+		err = again_move(upkeep, slab, number, server, told);
+		rbx_loan_index_add(&map->loans, number);
+		rbx_attention_relist(&map->attention, slab, RBX_PARK_NOT);
+	}
+	return err == -ENOENT ? 0 : err; /* it is there, but not from this place */
+}

@@ -21,4 +21,21 @@ bool rbx_labels_keep(struct rbx_upkeep *upkeep, struct rbx_slab *slab);
 /* A server was asked to label a slab, or to take that back, and has answered. */
 void rbx_labels_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked, int err);
 
+/* What a server says that it has. */
+struct rbx_labels_told {
+	struct rbx_loan loan;
+	uint64_t label;
+	bool is_complete;
+};
+
+/*
+ * A server that has FAILED (held.h) is there again, in another place of the table, and says that
+ * it has this slab. If the slab has it from the former place, it is read and written at the new one
+ * from now on; it leaves if its label was taken back. 0; -EAGAIN: parts are under way to the former
+ * place; -EINVAL: there is no such slab or loan; -EEXIST: its memory was had already. By the thread
+ * that makes rounds.
+ */
+int rbx_labels_again(struct rbx_upkeep *upkeep, uint32_t former, uint32_t server,
+		     const struct rbx_labels_told *told);
+
 #endif

@@ -339,6 +339,8 @@ bool rbx_slab_copied_all(struct rbx_slab *slab);
  */
 int rbx_slab_unlabelled(const struct rbx_slab *slab);
 void rbx_slab_label_asked(struct rbx_slab *slab, uint32_t slot);
+/* What it was asked is not answered any more. */
+void rbx_slab_label_not_asked(struct rbx_slab *slab, uint32_t slot);
 /* The server has labelled it, if the loan is still in use. */
 void rbx_slab_labelled(struct rbx_slab *slab, uint32_t server, const struct rbx_loan *loan);
 
@@ -354,6 +356,8 @@ void rbx_slab_unlabel_asked(struct rbx_slab *slab, uint32_t slot);
 void rbx_slab_unlabel_done(struct rbx_slab *slab, uint32_t server, const struct rbx_loan *loan);
 /* Or it is not known to have done so, and is not waited for any more. */
 void rbx_slab_unlabel_failed(struct rbx_slab *slab, uint32_t server, const struct rbx_loan *loan);
+/* The server of a slot says whether it has the label. */
+void rbx_slab_unlabel_found(struct rbx_slab *slab, uint32_t slot, bool has_label);
 /* A server is to have none: its replica leaves, or is lost if it was never complete. Returns
  * whether it has one. */
 bool rbx_slab_leave(struct rbx_slab *slab, uint32_t server);
@@ -399,6 +403,8 @@ enum rbx_slab_health rbx_slab_health(const struct rbx_slab *slab);
 void rbx_slab_move(struct rbx_slab *slab, uint32_t slot,
 		   enum rbx_replica_state state);
 
+/* It has a loan: in use, or to be used when all that was asked for has come. */
+bool rbx_slab_is_lent(const struct rbx_slab *slab, uint32_t slot);
 /* Only of a replica that is written to; else it does nothing. */
 void rbx_slab_lose(struct rbx_slab *slab, uint32_t slot);
 

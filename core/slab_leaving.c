@@ -115,6 +115,27 @@ void rbx_slab_unlabel_failed(struct rbx_slab *slab, uint32_t server, const struc
 	slab->attention = true;
 }
 
+void rbx_slab_unlabel_found(struct rbx_slab *slab, uint32_t slot, bool has_label)
+{
+	const struct rbx_replica *replica = rbx_slab_replica(slab, slot);
+	struct rbx_loan loan = rbx_replica_loan(replica);
+
+	bool leaves = rbx_slab_state(slab, slot) == RBX_REPLICA_LEAVING;
+
+	if (has_label) {
+		rbx_slab_unlabel_failed(slab, rbx_replica_server(replica), &loan);
+		return;
+	}
+	/* Only what leaves has lost it, perhaps at a server that was not waited for. */
+	if (leaves && !slab->has_record) {
+		rbx_slab_lose(slab, slot);
+		return;
+	}
+	if (leaves)
+		rbx_slab_unlabel_asked(slab, slot);
+	rbx_slab_unlabel_done(slab, rbx_replica_server(replica), &loan);
+}
+
 bool rbx_slab_leave(struct rbx_slab *slab, uint32_t server)
 {
 	uint32_t slot;

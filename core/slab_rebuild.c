@@ -411,6 +411,13 @@ void rbx_slab_label_asked(struct rbx_slab *slab, uint32_t slot)
 	rbx_slab_record(slab)->label_asked_mask |= (uint8_t)(1u << slot);
 }
 
+void rbx_slab_label_not_asked(struct rbx_slab *slab, uint32_t slot)
+{
+	if (slab->has_record)
+		rbx_slab_record(slab)->label_asked_mask &= (uint8_t)~(1u << slot);
+	slab->attention = true;
+}
+
 void rbx_slab_labelled(struct rbx_slab *slab, uint32_t server, const struct rbx_loan *loan)
 {
 	struct rbx_slab_record *record = rbx_slab_record(slab);

@@ -89,8 +89,7 @@ static int find_drained(const struct rbx_slab *slab)
 	return -1;
 }
 
-/* It has a loan: in use, or to be used when all that was asked for has come. */
-static bool is_lent(const struct rbx_slab *slab, uint32_t slot)
+bool rbx_slab_is_lent(const struct rbx_slab *slab, uint32_t slot)
 {
 	return (TO(REBUILDING) | TO(LIVE) | TO(LEAVING) | TO(RETURNED)) >>
 		       rbx_slab_state(slab, slot) &
@@ -99,7 +98,7 @@ static bool is_lent(const struct rbx_slab *slab, uint32_t slot)
 
 void rbx_slab_lose(struct rbx_slab *slab, uint32_t slot)
 {
-	if (!is_lent(slab, slot))
+	if (!rbx_slab_is_lent(slab, slot))
 		return;
 	rbx_slab_move(slab, slot, RBX_REPLICA_LOST);
 	if (!slab->read_mask)
@@ -275,7 +274,7 @@ bool rbx_slab_server_down(struct rbx_slab *slab, uint32_t server)
 	uint32_t slot;
 
 	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++) {
-		if (!is_lent(slab, slot) ||
+		if (!rbx_slab_is_lent(slab, slot) ||
 		    rbx_replica_server(rbx_slab_replica(slab, slot)) != server)
 			continue;
 		rbx_slab_lose(slab, slot);

@@ -95,6 +95,20 @@ static void give_up(struct rbx_server *s, struct rbx_client *client, struct rbx_
 	rbx_volume_end(s, kept);
 }
 
+/*
+ * Again: by the client that was granted this epoch, for no other one was. Such a request may come
+ * late, when that client has opened it once more: then it loses the session that it has, and no
+ * more than that.
+ */
+static bool is_promised(struct rbx_kept_volume *kept, const struct rbx_wire_volume_open *open)
+{
+	if (open->mode == RBX_WIRE_OPEN_AGAIN)
+		return open->writer_epoch == kept->acceptor.promised_epoch;
+	if (open->mode == RBX_WIRE_OPEN_RETURN) /* take_back() has looked */
+		return true;
+	return rbx_acceptor_promise(&kept->acceptor, open->writer_epoch);
+}
+
 /* Returns RBX_REASON_NONE, or the reason against it. */
 static uint32_t grant(struct rbx_server *s, struct rbx_client *client,
 		      const struct rbx_wire_volume_open *open,
@@ -112,8 +126,7 @@ static uint32_t grant(struct rbx_server *s, struct rbx_client *client,
 		reason = rbx_volume_make(s, client, open, kept);
 	if (reason)
 		return reason;
-	if (open->mode != RBX_WIRE_OPEN_RETURN &&
-	    !rbx_acceptor_promise(&(*kept)->acceptor, open->writer_epoch))
+	if (!is_promised(*kept, open))
 		return RBX_REASON_TAKEN_OVER;
 	rbx_data_qps_end(s, client); /* of an earlier epoch of this session */
 	rbx_volume_bind(s, *kept, client);

@@ -281,7 +281,7 @@ static bool volume_open_makes_sense(const struct rbx_wire_volume_open *open)
 
 	return rbx_wire_volume_name_makes_sense(open->name) &&
 	       rbx_wire_text_makes_sense(open->holder, sizeof(open->holder)) &&
-	       open->mode >= RBX_WIRE_OPEN_LOOK && open->mode <= RBX_WIRE_OPEN_RETURN &&
+	       open->mode >= RBX_WIRE_OPEN_LOOK && open->mode <= RBX_WIRE_OPEN_AGAIN &&
 	       looks == !open->holder[0] && looks == !open->writer_epoch &&
 	       (looks || open->volume_id);
 }

@@ -123,6 +123,9 @@ enum rbx_wire_open_mode {
 	/* The same, but its record says that the server is OUT: it keeps what it has, and the
 	 * session is the writer. Nor did another session have it return since that look. */
 	RBX_WIRE_OPEN_RETURN,
+	/* By its writer, whose session there has ended: it has what it had. Only if no later epoch
+	 * was promised. */
+	RBX_WIRE_OPEN_AGAIN,
 };
 
 struct rbx_wire_volume_open {

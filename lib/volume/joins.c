@@ -7,8 +7,9 @@
  * the beginning, or one that was lost and serves again. After a failure it tries that
  * member again later and later. No request waits for any of this.
  *
- * A named volume whose servers are a list takes those back that are OUT (named_join.c), and no
- * other one. It is told when one has returned, and not how often that was tried.
+ * A named volume whose servers are a list takes those back that are OUT or have FAILED
+ * (named_join.c), and no other one. It is told when one has returned, and not how often that was
+ * tried.
  *
  * A member that leaves the pool stays with the volume: whether a server is gone is decided
  * by its connection, and one that wants to go drains.
@@ -23,6 +24,7 @@
 #define LOOK_EVERY_MS 2000
 #define RETRY_FIRST_MS 2000u
 #define RETRY_MAX_MS 60000u
+#define RETRY_FAILED_MS 4000u
 
 /* What came of the last try to add a member. */
 struct rbx_join_try {
@@ -170,6 +172,9 @@ static void member_try(struct rbx_volume *volume, const struct rbx_pool_member *
 	}
 	is_first = !one->wait_ms;
 	one->wait_ms = is_first ? RETRY_FIRST_MS : RBX_MIN(2 * one->wait_ms, RETRY_MAX_MS);
+	/* Requests fail for as long as it is away. */
+	if (rbx_volume_named_waits_for(volume, member->address))
+		one->wait_ms = RBX_MIN(one->wait_ms, RETRY_FAILED_MS);
 	/* Its slabs, or a second address, or it was none before: it will not change soon. */
 	if (err == -EINVAL || err == -ENODEV)
 		one->wait_ms = RETRY_MAX_MS;

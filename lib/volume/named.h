@@ -18,8 +18,10 @@ int rbx_volume_named_begin(struct rbx_volume *volume, const char *servers, char 
 /* The volume is open: servers that come into the pool become servers of it, if it has replicas. If
  * the pool cannot change, those return that are OUT. 0, or -errno that was reported. */
 int rbx_volume_named_watch(struct rbx_volume *volume, const char *servers);
-/* Whether a server is OUT. */
-bool rbx_volume_named_may_return(const struct rbx_volume *volume);
+/* Whether a server is OUT, or has FAILED. */
+bool rbx_volume_named_may_return(struct rbx_volume *volume);
+/* Whether the one at this address has FAILED. */
+bool rbx_volume_named_waits_for(struct rbx_volume *volume, const char *address);
 /* Before the thread of joins.c is stopped: it does not wait for that any more. */
 void rbx_volume_named_join_no_more(struct rbx_volume *volume);
 

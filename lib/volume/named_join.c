@@ -3,8 +3,9 @@
  * named_join.c - servers that come into the pool become servers of a named volume that is open
  * (client/joining.h, client/keeper_newcomer.c).
  *
- * If the servers are a list, those come that are OUT and can be reached again.
+ * If the servers are a list, those come that are OUT or have FAILED, and can be reached again.
  */
+#include "client/joining.h"
 #include "client/keeper.h"
 #include "lib/volume/named.h"
 
@@ -16,9 +17,25 @@ int rbx_volume_named_watch(struct rbx_volume *volume, const char *servers)
 	return rbx_pool_open(&volume->joins.pool, servers);
 }
 
-bool rbx_volume_named_may_return(const struct rbx_volume *volume)
+bool rbx_volume_named_may_return(struct rbx_volume *volume)
 {
-	return rbx_keeper_any_is_out(volume->control.named);
+	bool may;
+
+	pthread_mutex_lock(&volume->add_lock);
+	may = rbx_keeper_any_is_out(volume->control.named) ||
+	      rbx_joining_any_has_failed(&volume->control);
+	pthread_mutex_unlock(&volume->add_lock);
+	return may;
+}
+
+bool rbx_volume_named_waits_for(struct rbx_volume *volume, const char *address)
+{
+	bool waits;
+
+	pthread_mutex_lock(&volume->add_lock);
+	waits = rbx_joining_failed_at(&volume->control, address) >= 0;
+	pthread_mutex_unlock(&volume->add_lock);
+	return waits;
 }
 
 void rbx_volume_named_join_no_more(struct rbx_volume *volume)

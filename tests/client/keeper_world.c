@@ -75,12 +75,19 @@ void woken_wait(void)
 /* ---- In the place of client/session.c: at the close, servers are asked one by one ----------*/
 
 struct rbx_wire_record closed_with;
+struct rbx_wire_labels told_labels;
+struct rbx_wire_intents noted_intents;
 int talk_err;
 
 int rbx_session_talk(struct rbx_session *session, struct rbx_wire_message *message)
 {
 	(void)session;
-	closed_with = message->record;
+	if (message->type == RBX_WIRE_LABELS)
+		*message = (struct rbx_wire_message){ .labels = told_labels };
+	else if (message->type == RBX_WIRE_INTENTS)
+		noted_intents = message->intents;
+	else
+		closed_with = message->record;
 	return talk_err;
 }
 
@@ -183,6 +190,8 @@ struct world *make(uint32_t count)
 
 	memset(servers, 0, sizeof(servers));
 	memset(&closed_with, 0, sizeof(closed_with));
+	memset(&told_labels, 0, sizeof(told_labels));
+	memset(&noted_intents, 0, sizeof(noted_intents));
 	talk_err = 0;
 	w->now_ns = 1;
 	w->control.servers = calloc(RBX_SERVERS_MAX, sizeof(*w->control.servers));

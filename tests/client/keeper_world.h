@@ -15,6 +15,9 @@
 /* In the place of client/session.c: at the close, servers are asked one by one, and one that comes
  * is asked by the thread that has connected it. What they were asked; epoch 0: nobody was. */
 extern struct rbx_wire_record closed_with;
+/* One that is there again tells these slabs, and notes these intents. */
+extern struct rbx_wire_labels told_labels;
+extern struct rbx_wire_intents noted_intents;
 /* What is asked so ends with this; 0 at first. */
 extern int talk_err;
 

@@ -505,6 +505,11 @@ static void what_was_never_written_is_not_read_when_it_is_over(void **state)
 	host_start(host, RBX_PIECE_READ, 0, in, sizeof(in));
 	(void)host_poll(host);
 	assert_int_equal(host_ended(host, -EIO), 1);
+	/* It was not so. */
+	rbx_extents_resume(host->flow.map);
+	host_start(host, RBX_PIECE_READ, 0, in, sizeof(in));
+	(void)host_poll(host);
+	assert_int_equal(host_ended(host, 0), 1);
 	host_free(host);
 }
 

@@ -84,6 +84,48 @@ static void writer_that_is_shut_out_takes_nothing_away(void **state)
 	named_two_end(&two);
 }
 
+/* The writer could not reach the server, which has something that nobody else has. */
+static void writer_opens_a_server_again_with_all_that_it_has(void **state)
+{
+	struct rbx_wire_volume volume;
+	struct rbx_wire_labels labels;
+	struct named_two two;
+
+	(void)state;
+	named_two_begin(&two);
+	assert_int_equal(named_open(two.other, RBX_WIRE_OPEN_AGAIN, "db", 2, NULL), -ESTALE);
+	assert_int_equal(named_open(two.other, RBX_WIRE_OPEN_AGAIN, "db", 1, &volume), 0);
+	assert_int_equal(volume.promised_epoch, 1);
+	assert_int_not_equal(volume.record.epoch, 0);
+	labels = named_labels(two.other, 0);
+	assert_int_equal(labels.count, 1);
+	assert_true(labels.labels[0].is_complete);
+	assert_int_equal(labels.labels[0].slab_id, two.loan.slab_id);
+	assert_int_equal(labels.labels[0].epoch, two.loan.epoch);
+	/* Nothing of the session before comes late. */
+	assert_int_not_equal(world_transfer(&two.world, two.qp, RBX_OP_WRITE, &two.loan), 0);
+	assert_int_equal(rbx_session_resume(two.writer, rbx_now_ns() + 5000000000ull), -ESTALE);
+	named_two_end(&two);
+}
+
+static void writer_that_is_shut_out_opens_nothing_again(void **state)
+{
+	struct rbx_session *former;
+	struct rbx_wire_volume volume;
+	struct named_two two;
+
+	(void)state;
+	named_two_begin(&two);
+	assert_int_equal(named_open(two.other, RBX_WIRE_OPEN_WRITE, "db", 2, NULL), 0);
+	former = world_session(&two.world);
+	assert_int_equal(named_open(former, RBX_WIRE_OPEN_AGAIN, "db", 1, NULL), -ESTALE);
+	assert_int_equal(named_open(former, RBX_WIRE_OPEN_LOOK, "db", 0, &volume), 0);
+	assert_int_equal(volume.is_open, 1);
+	assert_int_equal(named_open(former, RBX_WIRE_OPEN_AGAIN, "none", 1, NULL), -ENOENT);
+	rbx_session_close(former);
+	named_two_end(&two);
+}
+
 /* The network was cut after it had looked, and its request comes when another session of the same
  * writer has brought the server back: in the same epoch, or in the one that it came with. */
 static void late_request_finds_it_anew(uint64_t epoch)
@@ -175,6 +217,8 @@ int main(void)
 		cmocka_unit_test(writer_has_a_server_begin_anew_in_its_own_epoch),
 		cmocka_unit_test(later_writer_has_a_server_begin_anew),
 		cmocka_unit_test(writer_that_is_shut_out_takes_nothing_away),
+		cmocka_unit_test(writer_opens_a_server_again_with_all_that_it_has),
+		cmocka_unit_test(writer_that_is_shut_out_opens_nothing_again),
 		cmocka_unit_test(late_request_takes_nothing_away),
 		cmocka_unit_test(who_has_not_looked_takes_nothing_away),
 		cmocka_unit_test(what_was_begun_anew_is_forgotten_with_its_session),

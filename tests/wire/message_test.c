@@ -404,7 +404,8 @@ static void volume_that_makes_no_sense_is_refused(void **state)
 	assert_int_equal(decode_volume(open, 144, RBX_WIRE_OPEN_LOOK), -EBADMSG);
 	assert_int_equal(decode_volume(open, 144, RBX_WIRE_OPEN_REMOVE), 0);
 	assert_int_equal(decode_volume(open, 144, RBX_WIRE_OPEN_RETURN), 0);
-	assert_int_equal(decode_volume(open, 144, RBX_WIRE_OPEN_RETURN + 1), -EBADMSG);
+	assert_int_equal(decode_volume(open, 144, RBX_WIRE_OPEN_AGAIN), 0);
+	assert_int_equal(decode_volume(open, 144, RBX_WIRE_OPEN_AGAIN + 1), -EBADMSG);
 	assert_int_equal(decode_volume(accept, 96, 0), -EBADMSG); /* id 0 */
 	assert_int_equal(decode_volume(accept, 128, 0), -EBADMSG); /* of no epoch */
 	assert_int_equal(decode_volume(accept, 148, RBX_WIRE_CHECKSUMS | RBX_WIRE_EVEN), 0);

@@ -214,6 +214,53 @@ static void checksums_are_there_after_all_are_killed(void **state)
 	run(2, 1, true);
 }
 
+/* Each page can be read and written again, within the time that a test has. */
+static void wait_for_all(struct rbx_volume *volume)
+{
+	uint32_t words[WORDS], page;
+
+	for (page = 0; page < PAGES; page++)
+		while (rbx_read(volume, words, PAGE, (uint64_t)page * PAGE) ||
+		       rbx_write(volume, words, PAGE, (uint64_t)page * PAGE))
+			usleep(20000);
+}
+
+/* It has neither closed nor opened the volume: what it reads, and what the next one does, is what
+ * was acknowledged. */
+static void program_goes_on(uint32_t checksums)
+{
+	struct rbx_context *ctx = tenant_context("peer_timeout_ms=1000");
+	struct rbx_volume *volume;
+	unsigned int seed = 11;
+	int round;
+
+	volume_make(2, checksums);
+	volume = volume_open(ctx);
+	expect_what_was_acknowledged(volume);
+	for (round = 0; round < 2; round++) {
+		kill_under_writer(volume, &seed, true);
+		wait_for_all(volume);
+		expect_what_was_acknowledged(volume);
+	}
+	assert_int_equal(rbx_volume_close(volume), 0);
+	volume = volume_open(ctx);
+	expect_what_was_acknowledged(volume);
+	assert_int_equal(rbx_volume_close(volume), 0);
+	rbx_close(ctx);
+}
+
+static void program_goes_on_when_all_servers_are_there_again(void **state)
+{
+	(void)state;
+	program_goes_on(0);
+}
+
+static void program_goes_on_with_checksums(void **state)
+{
+	(void)state;
+	program_goes_on(1);
+}
+
 /* While nobody has the volume open nobody is put out, whatever is killed. */
 static void closed_volume_does_not_notice(void **state)
 {
@@ -351,6 +398,8 @@ int main(void)
 		TEST(one_replica_is_there_after_all_are_killed),
 		TEST(replicas_are_there_after_all_are_killed),
 		TEST(checksums_are_there_after_all_are_killed),
+		TEST(program_goes_on_when_all_servers_are_there_again),
+		TEST(program_goes_on_with_checksums),
 		TEST(closed_volume_does_not_notice),
 		TEST(what_sessions_had_is_gone_after_a_kill),
 		TEST(slab_that_one_server_has_is_one_copy),
