@@ -14,7 +14,7 @@ static bool may_come_again(const struct rbx_volume_control *control, uint32_t in
 {
 	const struct rbx_volume_server *server = &control->servers[index];
 
-	return RBX_LOAD_ACQUIRE(&server->has_failed) &&
+	return RBX_LOAD_ACQUIRE(&server->has_failed) && !rbx_named_is_shut_out(control->named) &&
 	       (RBX_LOAD_ACQUIRE(&server->is_given_up) || RBX_LOAD_ACQUIRE(&server->is_shunned));
 }
 
