@@ -285,6 +285,8 @@ uint32_t rbx_crowd_absent(const struct rbx_crowd *crowd, const struct rbx_wire_r
 	/* That were not heard of: each of them may be one that is away, or that began anew. */
 	uint32_t out_count = record->members_count - rbx_record_in_count(record);
 
+	if (crowd->may_change)
+		return UINT32_MAX;
 	for (i = 0; i < crowd->count; i++) {
 		uint64_t incarnation = rbx_session_incarnation(crowd->sessions[i]);
 

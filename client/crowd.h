@@ -19,6 +19,7 @@ struct rbx_crowd {
 	bool has[RBX_MEMBERS_MAX]; /* the volume that was looked for */
 	uint32_t count;
 	uint32_t away_count; /* servers that were left out */
+	bool may_change; /* it is a pool that tells by itself which servers there are */
 	char why_away[RBX_ERROR_BYTES]; /* why a server was left out; "": none was */
 };
 
@@ -47,7 +48,8 @@ void rbx_crowd_leave_drained(struct rbx_crowd *crowd, const struct rbx_wire_reco
 uint32_t rbx_crowd_lacks(const struct rbx_crowd *crowd, const struct rbx_wire_record *record,
 			 bool *is_half);
 /* Servers that were named and may be such a member that was not asked: they were left out, or began
- * anew. Those are not counted that explain where a member is that is OUT. */
+ * anew. Those are not counted that explain where a member is that is OUT. A list may have left one
+ * out by mistake; what a pool does not name any more has gone: UINT32_MAX. */
 uint32_t rbx_crowd_absent(const struct rbx_crowd *crowd, const struct rbx_wire_record *record);
 
 #endif

@@ -10,6 +10,7 @@
 #include "include/rdmabox/pool.h"
 #include "lib/context.h"
 #include "lib/session/sessions.h"
+#include "pool/pool.h"
 
 static int names_take(struct rbx_crowd *crowd, const char *servers)
 {
@@ -61,5 +62,9 @@ int rbx_crowd_open(struct rbx_context *ctx, const char *servers, struct rbx_crow
 
 int rbx_crowd_open_there(struct rbx_context *ctx, const char *servers, struct rbx_crowd **crowd)
 {
-	return crowd_open(ctx, servers, true, crowd);
+	int err = crowd_open(ctx, servers, true, crowd);
+
+	if (!err)
+		(*crowd)->may_change = rbx_pool_text_may_change(servers);
+	return err;
 }

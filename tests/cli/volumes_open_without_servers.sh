@@ -91,3 +91,37 @@ run volume export db copy --servers "$servers"
 [ "$status" = 1 ] || [ "$status" = 2 ] || { show; fault "opened without servers that it needs"; }
 grep -qE 'lacks 1 of its servers|too few of its servers' err ||
 	{ show; fault "does not say what it needs"; }
+
+# ---- it dies together with the program, and is there again as an empty one ---------------------------
+
+# again INDEX - kills a server, and starts an empty one at its address
+again()
+{
+	kill -KILL "${server_pids[$1]}" 2>/dev/null
+	wait "${server_pids[$1]}" 2>/dev/null
+	start_server --listen "${addresses[$1]}" --memory 64M --slab 4M --lease $lease_ms
+	server_pids[$1]=$pid
+}
+
+# The former one at the address of each was not out when the program died, and those that are out stay
+# in the record. Who comes next knows by the pool that nobody is forgotten.
+for i in "${!addresses[@]}"; do
+	again "$i"
+	echo "${addresses[i]}" >>pool
+done
+servers=file:pool
+expect_success volume create db --size 16M --replicas 2 --servers $servers
+expect_success volume import db data --servers $servers
+for i in 3 2; do
+	"$rdmabox" bench --servers $servers --volume-name db --op read --runtime 60 >bench.out 2>&1 &
+	writer=$!
+	until [ "$(shown is_open $servers)" = True ] && [ "$(shown copies $servers)" = 2 ] &&
+		[ "$(grep -c '"state": "in"' out)" = 4 ]; do
+		kill -0 $writer || { cat bench.out; fault "the bench has ended"; }
+	done
+	kill -KILL $writer
+	again "$i"
+	wait $writer
+	expect_success volume export db copy --servers $servers --take-over
+	cmp data copy || fault "other contents, with an empty server $i"
+done
