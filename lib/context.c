@@ -106,6 +106,7 @@ static int open_sessions(struct rbx_context *ctx)
 	struct rbx_sessions_options options = {
 		.device = ctx->device,
 		.insecure = ctx->options.insecure != 0,
+		.integrity_off = ctx->options.integrity == RBX_INTEGRITY_OFF,
 		.silence_ms = ctx->options.peer_timeout_ms / 2,
 	};
 

@@ -21,18 +21,21 @@
 #include "server/huge_pages.h"
 #include "server/state.h"
 
-/* Without a secret it has to be loopback. */
+/* Without a secret, or with integrity=off, it has to be loopback. */
 static int address_check(const struct rbx_server *s, const char *address)
 {
-	bool is_loopback;
+	bool is_off = s->options.integrity == RBX_INTEGRITY_OFF, is_loopback;
 	int err;
 
-	if (rbx_credentials_are_any(&s->credentials) || s->options.insecure)
+	if ((rbx_credentials_are_any(&s->credentials) && !is_off) || s->options.insecure)
 		return 0;
 	err = rbx_address_is_loopback(address, &is_loopback);
 	if (err)
 		return rbx_error(-EINVAL, "cannot listen on %s: %s",
 				 s->options.listen, rbx_last_error());
+	if (!is_loopback && is_off)
+		return rbx_error(-EPERM, "%s can be reached from other machines, and integrity=off is for one machine: use integrity=mac or tls (--integrity)",
+				 s->options.listen);
 	if (!is_loopback)
 		return rbx_error(-EPERM,
 				 "%s can be reached from other machines and "

@@ -116,7 +116,8 @@ static int qp_connect(struct rbx_session *session,
 						  address->name,
 		.resolved = resolved,
 		.timeout_ms = rbx_session_left_ms(session),
-		.loopback_only = !set->options.secret && !set->options.insecure,
+		.loopback_only = (!set->options.secret || set->options.integrity_off) &&
+				 !set->options.insecure,
 		.private_data = private_data,
 		.private_data_bytes = sizeof(private_data),
 		.reply_data = reply,
@@ -128,7 +129,9 @@ static int qp_connect(struct rbx_session *session,
 	err = set->ops->connect(set->options.device, init, &connect, qp, why);
 	if (err == -EREMOTE) {
 		snprintf(why, RBX_SESSION_WHY_BYTES,
-			 "%s is another machine and there is no secret: give a secret file (--secret-file), or insecure (--insecure)",
+			 set->options.integrity_off ?
+				 "%s is another machine, and integrity=off is for one machine: use integrity=mac or tls (--integrity)" :
+				 "%s is another machine and there is no secret: give a secret file (--secret-file), or insecure (--insecure)",
 			 address->name);
 		return -EPERM;
 	}

@@ -19,7 +19,8 @@ struct rbx_sessions_options {
 	struct rbx_device *device; /* borrows until rbx_sessions_close() */
 	const struct rbx_secret *secret; /* the same; NULL: none */
 	const char *credential; /* its name; copied; NULL or "": it has none */
-	bool insecure; /* allow no secret beyond loopback */
+	bool insecure; /* allow no secret, and integrity=off, beyond loopback */
+	bool integrity_off;
 	uint32_t silence_ms; /* a connection is given up after so long a silence */
 };
 

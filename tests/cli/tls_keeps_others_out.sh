@@ -30,6 +30,12 @@ expect_refusal 'integrity=tls needs a secret' serve --listen 127.0.0.1:0 --memor
 expect_refusal 'integrity=tls needs a secret' stat 127.0.0.1:1 --integrity tls
 expect_refusal "'yes' is not accepted; give one of off|mac|tls" stat 127.0.0.1:1 --integrity yes
 
+# Off is for one machine.
+expect_refusal 'integrity=off is for one machine: use integrity=mac or tls' serve \
+	--listen 0.0.0.0:0 --memory 16M --slab 4M "${mine[@]}" --integrity off
+expect_refusal 'is another machine, and integrity=off is for one machine' stat 192.0.2.1:1 \
+	"${mine[@]}" --integrity off
+
 # Both sides under TLS: all that comes back is checked.
 start_server --fabric soft:tcp --memory 64M --slab 4M "${mine[@]}" --integrity tls
 expect_success "${bench[@]}" --servers "$address" "${mine[@]}" --integrity tls --verify

@@ -99,7 +99,7 @@ again()
 {
 	kill -KILL "${server_pids[$1]}" 2>/dev/null
 	wait "${server_pids[$1]}" 2>/dev/null
-	start_server --listen "${addresses[$1]}" --memory 64M --slab 4M --lease $lease_ms
+	start_server --listen "${addresses[$1]}" --memory 64M --slab 4M --lease 2500
 	server_pids[$1]=$pid
 }
 
