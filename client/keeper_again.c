@@ -129,6 +129,7 @@ void rbx_keeper_again_go_on(struct rbx_keeper *keeper)
 	if (!slabs_take(keeper))
 		return;
 	RBX_STORE_RELEASE(&control->servers[newcomer->failed_place].has_failed, false);
+	rbx_intents_not_wanted(&keeper->intents, newcomer->failed_place);
 	rbx_upkeep_server_down(&control->upkeep, newcomer->failed_place);
 	if (RBX_LOAD_ACQUIRE(&control->servers[newcomer->server].is_given_up)) /* meanwhile */
 		rbx_held_suspect(&control->flow.held, newcomer->server);

@@ -119,7 +119,6 @@ void rbx_slab_unlabel_found(struct rbx_slab *slab, uint32_t slot, bool has_label
 {
 	const struct rbx_replica *replica = rbx_slab_replica(slab, slot);
 	struct rbx_loan loan = rbx_replica_loan(replica);
-
 	bool leaves = rbx_slab_state(slab, slot) == RBX_REPLICA_LEAVING;
 
 	if (has_label) {
