@@ -180,6 +180,7 @@ static void chosen(struct rbx_keeper *keeper)
 
 void rbx_keeper_failed(struct rbx_keeper *keeper, uint32_t server)
 {
+	keeper->may_differ = true;
 	RBX_STORE_RELEASE(&keeper->control->servers[server].has_failed, true);
 	rbx_flow_go_on(flow_of(keeper), rbx_held_failed(&flow_of(keeper)->held, server));
 }
@@ -399,7 +400,7 @@ static bool may_be_uneven(const struct rbx_keeper *keeper)
 	bool have_strayed = extents && RBX_LOAD_ACQUIRE(&extents->have_strayed);
 
 	return rbx_attention_count(&flow->map->attention, RBX_SLAB_REBUILDING) ||
-	       rbx_held_any_has_failed(&flow->held) || have_strayed;
+	       keeper->may_differ || have_strayed;
 }
 
 void rbx_keeper_close(struct rbx_keeper *keeper)

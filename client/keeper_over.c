@@ -103,6 +103,7 @@ void rbx_keeper_lose(struct rbx_keeper *keeper)
 				"another client has opened it" :
 				"too few of its servers answer in time");
 	end(keeper);
+	keeper->may_differ = true;
 	rbx_extents_end(flow_of(keeper)->map);
 	for (i = 0; i < RBX_MEMBERS_MAX; i++)
 		if (rbx_server_set_has(&keeper->members, i))

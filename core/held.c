@@ -63,16 +63,6 @@ bool rbx_held_has_failed(struct rbx_held *held, uint32_t server)
 	return has_failed;
 }
 
-bool rbx_held_any_has_failed(struct rbx_held *held)
-{
-	bool has_failed;
-
-	rbx_lock(&held->lock);
-	has_failed = rbx_server_set_count(&held->failed) > 0;
-	rbx_unlock(&held->lock);
-	return has_failed;
-}
-
 /* Those of this server; all if it is RBX_SERVERS_MAX. Bounded by the pool of pieces. */
 static struct rbx_fragment *parts_take(struct rbx_held *held, uint32_t server)
 {

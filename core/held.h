@@ -55,9 +55,6 @@ bool rbx_held_suspects(struct rbx_held *held, struct rbx_server_set *suspects,
 /* Whether what is sent to it fails from now on. */
 bool rbx_held_has_failed(struct rbx_held *held, uint32_t server);
 
-/* The same of any server. */
-bool rbx_held_any_has_failed(struct rbx_held *held);
-
 /* They return the parts that waited for it, to be done once more; or NULL. */
 struct rbx_fragment *rbx_held_out(struct rbx_held *held, uint32_t server);
 struct rbx_fragment *rbx_held_failed(struct rbx_held *held, uint32_t server);

@@ -321,7 +321,7 @@ static void volume_that_is_closed_well_is_even(void **state)
 	end(w);
 
 	w = make(2);
-	assert_null(rbx_held_failed(&w->control.flow.held, 0));
+	rbx_keeper_failed(&w->keeper, 0);
 	rbx_keeper_end(&w->keeper);
 	rbx_keeper_close(&w->keeper);
 	assert_int_equal(closed_with.epoch, 0);
