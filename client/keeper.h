@@ -122,7 +122,7 @@ struct rbx_keeper {
 	bool is_proposing;
 	bool is_over; /* atomic: no record will be accepted, now at least: nothing is sent */
 	bool is_closed;
-	bool may_differ; /* a server has FAILED once: a write that failed may be at the others alone */
+	bool may_differ; /* a server has FAILED once: what failed may be at the others alone */
 	/* While it is over: those that have not granted the volume once more; and whether a record
 	 * was proposed that names a new one */
 	struct rbx_server_set former;

@@ -1,0 +1,80 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# rdmabox volume scrub: pages that were damaged in the memory of one server are found and repaired
+# from the other; a page that is damaged at both is told, and is an error until it is written.
+
+. "$(dirname "$0")/rdmabox.sh"
+
+memory=$(mktemp -d /dev/shm/rdmabox-cli.XXXXXX) || exit 1
+leftovers+=("$memory")
+cd "$scratch" || exit 1
+
+# start NUMBER - a server with a memory file
+start()
+{
+	start_server --listen 127.0.0.1:0 --memory 16M --slab 4M --memory-file "$memory/$1"
+}
+
+# damage NUMBER PAGE - in the memory of a server: each copy of that page's bytes in its file
+damage()
+{
+	python3 - "$memory/$1" data "$2" <<-'END'
+		import sys
+		memory, data, page = sys.argv[1], sys.argv[2], int(sys.argv[3])
+		with open(data, "rb") as file:
+		    file.seek(4096 * page)
+		    wanted = file.read(4096)
+		with open(memory, "r+b") as file:
+		    at = file.read().find(wanted)
+		    if at < 0:
+		        sys.exit("the page is not there")
+		    file.seek(at + 100)
+		    file.write(b"damaged")
+	END
+	[ $? = 0 ] || fault "page $2 of server $1 was not damaged"
+}
+
+# scrubs STATUS PATTERN OPTION... - what it says
+scrubs()
+{
+	local expected=$1 pattern=$2
+
+	shift 2
+	run volume scrub db --servers "$servers" "$@"
+	[ "$status" = "$expected" ] || { show; fault "scrub $*: exit code $status"; }
+	grep -qE "$pattern" out || { show; fault "scrub $* does not say $pattern"; }
+}
+
+start 0
+servers=$address
+start 1
+servers+=,$address
+expect_success volume create db --size 8M --replicas 2 --checksums --servers "$servers"
+head -c 8M /dev/urandom >data
+expect_success volume import db data --servers "$servers"
+scrubs 0 '^8388608 bytes: 0 damaged pages were found, 0 repairs$'
+
+# Different pages of one request at different servers.
+damage 0 3
+damage 1 4
+damage 1 1500
+scrubs 0 '^4194304 bytes: 1 damaged pages were found, 1 repairs$' --from 4M
+scrubs 0 '^8388608 bytes: 2 damaged pages were found, 2 repairs$'
+scrubs 0 '^8388608 bytes: 0 damaged pages were found, 0 repairs$' --rate 64M
+expect_success volume export db copy --servers "$servers"
+cmp data copy || fault "other contents after a scrub"
+
+damage 0 7
+damage 1 7
+scrubs 1 '^damaged at all servers: a page at 0 to 1048575$'
+run volume export db copy --servers "$servers"
+[ "$status" != 0 ] || fault "a damaged page was exported"
+expect_success volume import db data --servers "$servers"
+scrubs 0 ' 0 damaged pages '
+
+expect_refusal 'no multiple of 4096' volume scrub db --servers "$servers" --from 100
+expect_success volume create plain --size 4M --replicas 2 --servers "$servers"
+run volume scrub plain --servers "$servers"
+[ "$status" = 2 ] || { show; fault "scrub of a volume without checksums: exit code $status"; }
+grep -q checksums err || { show; fault "does not say that it has no checksums"; }
