@@ -79,12 +79,11 @@ static void last_server_stays_in(void **state)
 	end(w);
 }
 
-/* It says that another client has the volume. It has no vote on that. */
-static void refusal_of_a_server_that_is_out_ends_nothing(void **state)
+/* The first of two servers was empty and is OUT, and is asked to accept that. */
+static struct world *is_being_told(void)
 {
 	struct world *w = make(2);
 
-	(void)state;
 	servers[0].drains = true;
 	(void)turn(w);
 	(void)turn(w);
@@ -92,6 +91,15 @@ static void refusal_of_a_server_that_is_out_ends_nothing(void **state)
 	(void)turn(w);
 	answers(1, 0);
 	(void)turn(w);
+	return w;
+}
+
+/* It says that another client has the volume. It has no vote on that. */
+static void refusal_of_a_server_that_is_out_ends_nothing(void **state)
+{
+	struct world *w = is_being_told();
+
+	(void)state;
 	assert_int_equal(servers[0].asks_count, 1);
 	answers(0, -ESTALE);
 	(void)turn(w);
@@ -102,16 +110,9 @@ static void refusal_of_a_server_that_is_out_ends_nothing(void **state)
 
 static void server_that_could_not_be_told_is_told_again(void **state)
 {
-	struct world *w = make(2);
+	struct world *w = is_being_told();
 
 	(void)state;
-	servers[0].drains = true;
-	(void)turn(w);
-	(void)turn(w);
-	answers(1, 0);
-	(void)turn(w);
-	answers(1, 0);
-	(void)turn(w);
 	answers(0, -ENOTCONN);
 	assert_int_equal(turn(w), w->now_ns + AGAIN_NS);
 	w->now_ns += AGAIN_NS;
@@ -127,16 +128,9 @@ static void server_that_could_not_be_told_is_told_again(void **state)
 /* Its answer is late: another record was chosen since it was asked. */
 static void server_that_was_told_late_is_not_asked_again(void **state)
 {
-	struct world *w = make(2);
+	struct world *w = is_being_told();
 
 	(void)state;
-	servers[0].drains = true;
-	(void)turn(w);
-	(void)turn(w);
-	answers(1, 0);
-	(void)turn(w);
-	answers(1, 0);
-	(void)turn(w);
 	assert_int_equal(servers[0].asks_count, 1);
 	w->named.record.version++;
 	answers(0, 0);
