@@ -4,6 +4,8 @@
  */
 #include "core/attention.h"
 
+#include "core/slab_rebuild.h"
+
 size_t rbx_attention_size(uint32_t slab_count)
 {
 	size_t size = rbx_index_inbox_size(slab_count) +

@@ -11,6 +11,7 @@
  * stand in. The extents stay noted until all slabs are equal, in case this client crashes, too.
  */
 #include "core/extents.h"
+#include "core/slab_rebuild.h"
 #include "core/upkeep.h"
 
 void rbx_upkeep_found_intent(struct rbx_upkeep *upkeep, uint64_t label, uint64_t word,

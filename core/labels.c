@@ -12,6 +12,7 @@
 #include "core/labels.h"
 
 #include "core/extents.h"
+#include "core/slab_rebuild.h"
 #include "core/slab_spare.h"
 #include "core/status.h"
 

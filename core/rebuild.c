@@ -4,6 +4,8 @@
  */
 #include "core/flow.h"
 
+#include "core/slab_rebuild.h"
+
 /* A copy writes to tails as well. */
 static uint32_t pages_of(const struct rbx_slab_shape *shape)
 {

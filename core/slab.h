@@ -42,7 +42,7 @@
  * A replica of a named volume that leaves its server takes every write until the server has
  * taken its label back (slab_leaving.c): the next client must not find there what missed a write.
  *
- * Rebuild (slab_rebuild.c): from the step on that makes a new replica REBUILDING, it gets
+ * Rebuild (slab_rebuild.h): from the step on that makes a new replica REBUILDING, it gets
  * every write. Then each cell is copied to it. The copy holds the whole cell, so it waits for
  * writes from before that step. The replica is read only when all cells are there. A replica
  * that may differ in some cells only is REBUILDING too, until these are copied.
@@ -318,32 +318,6 @@ void rbx_slab_abandon(struct rbx_slab *slab);
 uint32_t rbx_slab_give_back(struct rbx_slab *slab, uint32_t *server,
 			    struct rbx_loan *loan);
 
-/* ---- Rebuild --------------------------------------------------------------*/
-
-/* Aims an idle piece with cell-sized memory at the next cell; start it then. false: there is
- * no more to copy. */
-bool rbx_slab_copy_next(struct rbx_slab *slab, struct rbx_piece *piece);
-
-/* A copy has ended. Returns true if it was the last of the rebuild: its replicas are live
- * now, or lost. */
-bool rbx_slab_copy_done(struct rbx_slab *slab, const struct rbx_piece *piece);
-
-/* The same if none is under way, and there is none to begin: the replica that was waited for is
- * lost. */
-bool rbx_slab_copied_all(struct rbx_slab *slab);
-
-/*
- * A rebuilt replica of a named volume counts when its server has labelled it as complete: until
- * then the next client would not take it. Returns the slot of one that has all cells; -EAGAIN:
- * its server was asked, and has not answered; -ENOENT: there is none.
- */
-int rbx_slab_unlabelled(const struct rbx_slab *slab);
-void rbx_slab_label_asked(struct rbx_slab *slab, uint32_t slot);
-/* What it was asked is not answered any more. */
-void rbx_slab_label_not_asked(struct rbx_slab *slab, uint32_t slot);
-/* The server has labelled it, if the loan is still in use. */
-void rbx_slab_labelled(struct rbx_slab *slab, uint32_t server, const struct rbx_loan *loan);
-
 /* ---- Leaving a server, of a guarded volume: slab_leaving.c ----------------*/
 
 /*
@@ -458,25 +432,6 @@ static inline bool rbx_slab_is_last(const struct rbx_slab *slab)
 	return true;
 }
 
-/*
- * A replica that a server has just lent becomes a target of the rebuild, or is lost if there
- * is nothing to copy.
- */
-void rbx_slab_target_join(struct rbx_slab *slab, uint32_t slot);
-
-/* In a slab that was given a record, or has one: replicas that are RETURNED are targets. What they
- * lack is copied. */
-void rbx_slab_returned_join(struct rbx_slab *slab, struct rbx_slab_record *record);
-
-/* The last source is lost. If a target stands in for it, the other targets get the cells that
- * are still to be copied from that one; the cells copied before went to all of them. What was
- * read from a lost source is read again (slab_way.c). If none stands in, the slab is dead,
- * and the targets are of no use. */
-void rbx_slab_source_replace(struct rbx_slab *slab);
-
-/* How many copies are under way. */
-uint32_t rbx_slab_copies_count(const struct rbx_slab *slab);
-
 /* Its record, or NULL. */
 struct rbx_slab_record *rbx_slab_record(const struct rbx_slab *slab);
 /* Its pages in doubt; NULL: it has no record, or the volume no checksums. */
@@ -488,14 +443,6 @@ bool rbx_slab_record_give_at_once(struct rbx_slab *slab);
 uint32_t rbx_slab_spare_slot(const struct rbx_slab *slab);
 /* Whether RBX_TASK_SETTLE has something to do. */
 bool rbx_slab_settles(const struct rbx_slab *slab);
-
-/* mask: replicas that are written to and may differ in a cell from a readable one that is not
- * of them, by what an unacknowledged write left. They are not read until the cell is copied
- * to them. */
-void rbx_slab_differ(struct rbx_slab *slab, uint8_t mask, uint32_t cell);
-/* All replicas may differ, in such a way: anywhere, or of a guarded volume in the extents that
- * servers have noted (extents.h). All but one are copied to. */
-void rbx_slab_differ_everywhere(struct rbx_slab *slab);
 
 /* The extents of a range that lies in a slab: a bit for each 64th of it that is touched. */
 static inline uint64_t rbx_extents_of(uint32_t offset_bytes, uint32_t length_bytes,

@@ -19,6 +19,8 @@
  * on, as any target. They lack acknowledged data, so they stand in for none, also without a
  * record. Not done: skipping cells of other volumes that were never written.
  */
+#include "core/slab_rebuild.h"
+
 #include "core/extents.h"
 #include "core/status.h"
 

@@ -11,7 +11,7 @@
  * replica is REBUILDING, all cells are copied, and the replica is LIVE. If a server wanted
  * the memory of another one back, that one is now in excess and LOST.
  */
-#include "core/slab.h"
+#include "core/slab_rebuild.h"
 
 void rbx_slab_init(struct rbx_slab *slab)
 {

@@ -15,6 +15,7 @@
 
 #include "core/extents.h"
 #include "core/loan_index.h"
+#include "core/slab_rebuild.h"
 
 /* ---- Records ----------------------------------------------------------------------*/
 

@@ -11,6 +11,7 @@
 
 #include "core/checksum.h"
 #include "core/slab_doubts.h"
+#include "core/slab_rebuild.h"
 #include "core/status.h"
 #include "core/tails.h"
 

@@ -11,6 +11,8 @@
 
 #include "tests/core/slab_small.h"
 
+#include "core/slab_rebuild.h"
+
 /* The one copy of a rebuild that is one of a single cell. */
 static void expect_cell_is_copied(uint32_t cell, uint32_t from, uint32_t to)
 {

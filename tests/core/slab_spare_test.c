@@ -12,6 +12,7 @@
 #include <pthread.h>
 
 #include "core/random.h"
+#include "core/slab_rebuild.h"
 #include "tests/core/slab_small.h"
 
 /* What each slot has: the number that its server, loan and key are made of. */

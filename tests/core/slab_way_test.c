@@ -12,6 +12,8 @@
 
 #include "tests/core/slab_small.h"
 
+#include "core/slab_rebuild.h"
+
 static void write_goes_to_all_replicas_and_ends_with_the_last(void **state)
 {
 	struct rbx_piece *write = start(0, RBX_PIECE_WRITE, 70000, 500);

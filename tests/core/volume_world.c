@@ -10,6 +10,7 @@
 
 #include "tests/core/volume_world.h"
 
+#include "core/slab_rebuild.h"
 #include "core/slab_spare.h"
 #include "core/slab_way.h"
 #include "tests/core/volume_network.h"
