@@ -10,6 +10,11 @@
 
 #define QUARTER_NS (HOST_TIMEOUT_NS / 4)
 
+static inline struct rbx_extents *extents_of(struct host *host)
+{
+	return host->flow.map->shape.groups[0].extents;
+}
+
 static inline void first_write(struct host *host, uint32_t slab)
 {
 	static uint8_t out[512];

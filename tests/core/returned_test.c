@@ -22,9 +22,22 @@ static void write_extent(struct host *host, uint32_t slab, uint32_t extent)
 	assert_int_equal(host_ended(host, 0), 1);
 }
 
+/* To slab 0, whose replica that has returned does not get its turn by that. */
+static void write_without_a_round(struct host *host, uint32_t extent, uint8_t byte)
+{
+	static uint8_t out[512];
+
+	memset(out, byte, sizeof(out));
+	host_start(host, RBX_PIECE_WRITE, extent * EXTENT_BYTES, out, sizeof(out));
+	host_note(host);
+	while (host_poll(host))
+		;
+	assert_int_equal(host_ended(host, 0), 1);
+}
+
 static const struct rbx_extent_word *word_of(struct host *host, uint32_t slab)
 {
-	return &host->flow.map->shape.groups[0].extents->words[slab];
+	return &extents_of(host)->words[slab];
 }
 
 /* What a server has of slab 0, before it is lost. */
@@ -118,7 +131,6 @@ static void server_that_has_missed_nothing_gets_nothing(void **state)
 static void what_is_written_meanwhile_is_at_both(void **state)
 {
 	struct host *host = host_make_shaped(&two, 1, 2);
-	static uint8_t out[512];
 	struct had had;
 
 	(void)state;
@@ -126,11 +138,7 @@ static void what_is_written_meanwhile_is_at_both(void **state)
 	had = lose(host);
 	write_extent(host, 0, 9);
 	assert_int_equal(come_back(host, &had), 0);
-	memset(out, 'n', sizeof(out));
-	host_start(host, RBX_PIECE_WRITE, 9 * EXTENT_BYTES, out, sizeof(out));
-	while (host_poll(host))
-		;
-	assert_int_equal(host_ended(host, 0), 1);
+	write_without_a_round(host, 9, 'n');
 	assert_int_equal(had.memory[9 * EXTENT_BYTES], 'n');
 	assert_int_equal(rbx_slab_readable(host_slab(host, 0)), 1);
 	rbx_upkeep_server_added(&host->upkeep, had.server);
@@ -241,7 +249,6 @@ static void server_that_is_lost_before_its_label_stops_nothing(void **state)
 static void what_is_quiet_is_cleared_while_a_replica_waits_for_its_turn(void **state)
 {
 	struct host *host = host_make_shaped(&two, 1, 2);
-	static uint8_t out[512];
 	struct had had;
 
 	(void)state;
@@ -249,12 +256,8 @@ static void what_is_quiet_is_cleared_while_a_replica_waits_for_its_turn(void **s
 	had = lose(host);
 	write_extent(host, 0, 20);
 	assert_int_equal(come_back(host, &had), 0);
-	host->flow.map->shape.groups[0].extents->set_max = 1;
-	host_start(host, RBX_PIECE_WRITE, 30 * EXTENT_BYTES, out, sizeof(out));
-	host_note(host);
-	while (host_poll(host))
-		;
-	assert_int_equal(host_ended(host, 0), 1);
+	extents_of(host)->set_max = 1;
+	write_without_a_round(host, 30, 0);
 	assert_int_equal(word_of(host, 0)->noted, BIT(30));
 	host_free(host);
 }
@@ -270,7 +273,7 @@ static void extent_that_is_cleared_is_behind_while_a_server_is_out(void **state)
 	write_extent(host, 0, 0);
 	write_extent(host, 1, 0);
 	(void)lose(host);
-	host->flow.map->shape.groups[0].extents->set_max = 1;
+	extents_of(host)->set_max = 1;
 	write_extent(host, 0, 9);
 	write_extent(host, 0, 20);
 	assert_int_equal(word_of(host, 0)->behind | word_of(host, 0)->noted, BIT(9) | BIT(20));
