@@ -27,34 +27,14 @@ static void note_event(struct rbx_volume *volume, const struct rbx_event *event,
 {
 	struct volume_fate *fate = user;
 
-	(void)volume;
 	pthread_mutex_lock(&fate->lock);
 	if (event->kind == RBX_EVENT_SERVER_DOWN && !*fate->down)
 		snprintf(fate->down, sizeof(fate->down), "%s: %s", event->server, event->reason);
 	pthread_mutex_unlock(&fate->lock);
-	if (event->kind == RBX_EVENT_OPENING)
-		fprintf(stderr, "rdmabox volume: opening: %u slabs, %s\n", event->slab_count,
-			event->reason);
+	volume_event_show(volume, event, NULL);
 }
 
 /* ---- Opening and closing ---------------------------------------------------------------*/
-
-static int open_volume(struct volume_copy *copy)
-{
-	struct rbx_volume_options options;
-	int err;
-
-	rbx_volume_options_defaults(&options);
-	options.name = volume_wanted.name;
-	options.take_over = volume_wanted.take_over;
-	options.event = note_event;
-	options.user = copy->fate;
-	err = rbx_volume_open(copy->ctx, &copy->volume, volume_wanted.servers, 0, &options);
-	if (!err)
-		return 0;
-	return cli_fail(copy->command, "%s%s", rbx_last_error(),
-			err == -EBUSY && !volume_wanted.take_over ? ": --take-over does that" : "");
-}
 
 static int make_buffers(struct volume_copy *copy)
 {
@@ -84,7 +64,7 @@ int volume_copy_open(struct volume_copy *copy, const struct cli_command *command
 		return cli_fail(command, "no memory");
 	pthread_mutex_init(&copy->fate->lock, NULL);
 	rc = make_buffers(copy);
-	return rc ? rc : open_volume(copy);
+	return rc ? rc : volume_open(command, ctx, &copy->volume, note_event, copy->fate);
 }
 
 void volume_copy_close(struct volume_copy *copy)

@@ -125,25 +125,16 @@ static int scrub_all(struct rbx_context *ctx, struct rbx_volume *volume)
 
 static int scrub(int argc, char **argv)
 {
-	struct rbx_volume_options wanted;
 	struct rbx_volume *volume;
 	struct rbx_context *ctx;
-	int err, rc = CLI_EXIT_OK;
+	int rc = CLI_EXIT_OK;
 
 	ctx = volume_begin(&volume_scrub_command, argc, argv, &rc);
 	if (!ctx)
 		return rc;
 	cli_interrupt_catch(false);
-	rbx_volume_options_defaults(&wanted);
-	wanted.name = volume_wanted.name;
-	wanted.take_over = volume_wanted.take_over;
-	err = rbx_volume_open(ctx, &volume, volume_wanted.servers, 0, &wanted);
-	if (err) {
-		rc = cli_fail(&volume_scrub_command, "%s%s", rbx_last_error(),
-			      err == -EBUSY && !volume_wanted.take_over ?
-				      ": --take-over does that" :
-				      "");
-	} else {
+	rc = volume_open(&volume_scrub_command, ctx, &volume, volume_event_show, NULL);
+	if (!rc) {
 		rc = scrub_all(ctx, volume);
 		rbx_volume_close(volume);
 	}

@@ -116,6 +116,17 @@ struct rbx_context *volume_device_open(const struct cli_command *command, int *e
 int volume_call(const struct cli_command *command, int argc, char **argv,
 		int (*call)(struct rbx_context *ctx), const char *if_busy); /* admin.c */
 
+/* ---- The volume is opened: open.c ------------------------------------------------------*/
+
+typedef void volume_event_fn(struct rbx_volume *volume, const struct rbx_event *event, void *user);
+
+/* As the command line says. event: volume_event_show(), or what calls it. Returns CLI_EXIT_OK, or
+ * another exit code after saying why. */
+int volume_open(const struct cli_command *command, struct rbx_context *ctx,
+		struct rbx_volume **volume, volume_event_fn *event, void *user);
+/* If the open takes long, stderr says why. */
+void volume_event_show(struct rbx_volume *volume, const struct rbx_event *event, void *user);
+
 /* ---- How long a volume is kept ---------------------------------------------------------*/
 
 cli_set_fn volume_set_keep; /* uint64_t, seconds; UINT64_MAX: for ever */
