@@ -53,15 +53,15 @@ servers+=,$address
 expect_success volume create db --size 8M --replicas 2 --checksums --servers "$servers"
 head -c 8M /dev/urandom >data
 expect_success volume import db data --servers "$servers"
-scrubs 0 '^8388608 bytes: 0 damaged pages were found, 0 repairs$'
+scrubs 0 '^8388608 bytes: 0 damaged pages were repaired$'
 
 # Different pages of one request at different servers.
 damage 0 3
 damage 1 4
 damage 1 1500
-scrubs 0 '^4194304 bytes: 1 damaged pages were found, 1 repairs$' --from 4M
-scrubs 0 '^8388608 bytes: 2 damaged pages were found, 2 repairs$'
-scrubs 0 '^8388608 bytes: 0 damaged pages were found, 0 repairs$' --rate 64M
+scrubs 0 '^4194304 bytes: 1 damaged pages were repaired$' --from 4M
+scrubs 0 '^8388608 bytes: 2 damaged pages were repaired$'
+scrubs 0 '^8388608 bytes: 0 damaged pages were repaired$' --rate 64M
 expect_success volume export db copy --servers "$servers"
 cmp data copy || fault "other contents after a scrub"
 
