@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <rdmabox/volumes.h>
+#include <rdmabox/named_volume.h>
 
 #define NAME "count"
 #define SIZE (1 << 20)

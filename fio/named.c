@@ -17,7 +17,7 @@
 #include <fio.h>
 
 #include <rdmabox/pool.h>
-#include <rdmabox/volumes.h>
+#include <rdmabox/named_volume.h>
 
 #include "named.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "client/named.h"
-#include "include/rdmabox/volumes.h"
+#include "include/rdmabox/named_volume.h"
 #include "lib/volume/volume.h"
 #include "sim/fail.h"
 #include "sim/tally.h"

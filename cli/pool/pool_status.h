@@ -14,7 +14,7 @@
 #include <rdmabox/pool.h>
 #include <rdmabox/rdmabox.h>
 #include <rdmabox/server.h>
-#include <rdmabox/volumes.h>
+#include <rdmabox/named_volume.h>
 
 #include "cli/commands.h"
 

@@ -22,7 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <rdmabox/volumes.h>
+#include <rdmabox/named_volume.h>
 
 #include "cli/cli.h"
 #include "cli/reach.h"

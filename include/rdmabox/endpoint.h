@@ -2,7 +2,7 @@
 /*
  * endpoint.h - a connection between two programs, and what RDMA can do over it.
  *
- * Volumes and peers (rdmabox.h) know what the other side is: a memory server. An
+ * Volumes and peers (volume.h, peer.h) know what the other side is: a memory server. An
  * endpoint does not. The two programs agree on what goes over it, and on who may reach
  * which memory; the other program need not even use RDMAbox.
  *
@@ -599,7 +599,7 @@ uint32_t rbx_endpoint_send_depth(const struct rbx_endpoint *endpoint);
 
 /* ---- Operations -----------------------------------------------------------------*/
 
-/* The segments of operations and receives (rdmabox.h) have a region if needs_regions of
+/* The segments of operations and receives (request.h) have a region if needs_regions of
  * the limits says so, but for what is inline. */
 
 enum rbx_operation_kind {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * named.h - volumes that servers keep (include/rdmabox/volumes.h), in a program: client/opening.h
- * opens them.
+ * named.h - volumes that servers keep (include/rdmabox/named_volume.h), in a program:
+ * client/opening.h opens them.
  */
 #ifndef RBX_LIB_NAMED_H
 #define RBX_LIB_NAMED_H

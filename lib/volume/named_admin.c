@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * named_admin.c - makes, changes and removes named volumes (include/rdmabox/volumes.h).
+ * named_admin.c - makes, changes and removes named volumes (include/rdmabox/named_volume.h).
  *
  * Each server is asked over a session of its own. A volume that is being made has no record
  * until all servers were granted to us, and a server forgets it if our session ends before it has
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "core/volume.h"
-#include "include/rdmabox/volumes.h"
+#include "include/rdmabox/named_volume.h"
 #include "lib/error.h"
 #include "lib/guard.h"
 #include "lib/session/sessions.h"

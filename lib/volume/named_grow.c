@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * named_grow.c - a named volume becomes larger while it is open (include/rdmabox/volumes.h,
+ * named_grow.c - a named volume becomes larger while it is open (include/rdmabox/named_volume.h,
  * client/keeper_grow.c).
  *
  * With one replica there is no keeper. Its record changes only here while it is open, so this
@@ -10,7 +10,7 @@
 
 #include "client/at_once.h"
 #include "client/keeper.h"
-#include "include/rdmabox/volumes.h"
+#include "include/rdmabox/named_volume.h"
 #include "lib/error.h"
 #include "lib/guard.h"
 #include "lib/volume/named.h"

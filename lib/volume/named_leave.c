@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * named_leave.c - moves what a named volume has at one of its servers to the others
- * (include/rdmabox/volumes.h, core/slab_leaving.c).
+ * (include/rdmabox/named_volume.h, core/slab_leaving.c).
  *
  * The first call looks whether the others can take it. Each call has what is there leave, and
  * counts what is left; the rounds of the upkeep do the rest, as they do for a server that drains.
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "client/keeper.h"
-#include "include/rdmabox/volumes.h"
+#include "include/rdmabox/named_volume.h"
 #include "lib/error.h"
 #include "lib/guard.h"
 #include "lib/volume/named.h"

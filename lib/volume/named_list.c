@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * named_list.c - tells which named volumes servers have (include/rdmabox/volumes.h).
+ * named_list.c - tells which named volumes servers have (include/rdmabox/named_volume.h).
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "include/rdmabox/volumes.h"
+#include "include/rdmabox/named_volume.h"
 #include "lib/error.h"
 #include "lib/guard.h"
 #include "lib/session/sessions.h"

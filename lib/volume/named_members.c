@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * named_members.c - gives a named volume more servers (include/rdmabox/volumes.h).
+ * named_members.c - gives a named volume more servers (include/rdmabox/named_volume.h).
  *
  * The volume is opened as for any change, and its record is accepted as it is. Then each new
  * server makes the volume without a record (client/newcomer.h), and a record is proposed that names
@@ -14,7 +14,7 @@
 #include "client/newcomer.h"
 #include "client/session.h"
 #include "core/membership_change.h"
-#include "include/rdmabox/volumes.h"
+#include "include/rdmabox/named_volume.h"
 #include "lib/error.h"
 #include "lib/volume/named_admin.h"
 #include "pool/pool.h"

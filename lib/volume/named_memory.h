@@ -12,7 +12,7 @@
 #ifndef RBX_LIB_NAMED_MEMORY_H
 #define RBX_LIB_NAMED_MEMORY_H
 
-#include "include/rdmabox/volumes.h"
+#include "include/rdmabox/named_volume.h"
 #include "lib/volume/crowd.h"
 
 struct rbx_memory_wanted {

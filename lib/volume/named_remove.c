@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * named_remove.c - tells which servers a named volume has, and takes those from it that are out or
- * have nothing of it (include/rdmabox/volumes.h).
+ * have nothing of it (include/rdmabox/named_volume.h).
  *
  * A server that is IN and has no slab is put OUT at first: nothing was had from it since, as the
  * volume is ours. A server that is OUT has nothing that counts, and no vote once the record is not
@@ -16,7 +16,7 @@
 #include "client/newcomer.h"
 #include "client/session.h"
 #include "core/membership_change.h"
-#include "include/rdmabox/volumes.h"
+#include "include/rdmabox/named_volume.h"
 #include "lib/error.h"
 #include "lib/sized.h"
 #include "lib/volume/named_admin.h"

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "client/opening.h"
-#include "include/rdmabox/volumes.h"
+#include "include/rdmabox/named_volume.h"
 #include "lib/outstanding.h"
 #include "lib/volume/volume.h"
 

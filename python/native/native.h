@@ -25,7 +25,7 @@
 
 #include <rdmabox/rdmabox.h>
 #include <rdmabox/server.h>
-#include <rdmabox/volumes.h>
+#include <rdmabox/named_volume.h>
 
 /* ---- Queues ------------------------------------------------------------------*/
 

@@ -61,7 +61,7 @@ def _option_text(value: Option) -> str:
 class Context:
     """A device, its configuration and its numbers.
 
-    Options are those of struct rbx_options in rdmabox.h, by name: Context(mode="hybrid",
+    Options are those of struct rbx_options in context.h, by name: Context(mode="hybrid",
     window="1M", peer_timeout_ms=2000). close() or `with` closes it, and all that was
     opened with it; so does the end of the program.
     """

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "core/limits.h"
-#include "include/rdmabox/volumes.h"
+#include "include/rdmabox/named_volume.h"
 #include "sim/fail.h"
 #include "sim/hands.h"
 #include "sim/host/machine.h"

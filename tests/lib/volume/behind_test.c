@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "include/rdmabox/volumes.h"
+#include "include/rdmabox/named_volume.h"
 #include "lib/volume/volume.h"
 #include "tests/lib/server_process.h"
 #include "tests/lib/tenant.h"

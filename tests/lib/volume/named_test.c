@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "include/rdmabox/volumes.h"
+#include "include/rdmabox/named_volume.h"
 #include "tests/lib/server_process.h"
 #include "tests/lib/volume/three_servers.h"
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "include/rdmabox/volumes.h"
+#include "include/rdmabox/named_volume.h"
 #include "lib/volume/crowd.h"
 #include "tests/lib/volume/three_servers.h"
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "core/port.h"
-#include "include/rdmabox/volumes.h"
+#include "include/rdmabox/named_volume.h"
 #include "tests/lib/server_process.h"
 #include "tests/lib/tenant.h"
 

@@ -5,7 +5,7 @@
 #ifndef RBX_TESTS_LIB_THIRD_SERVER_H
 #define RBX_TESTS_LIB_THIRD_SERVER_H
 
-#include "include/rdmabox/volumes.h"
+#include "include/rdmabox/named_volume.h"
 #include "tests/lib/volume/three_servers.h"
 
 static char two[256]; /* the first two, as a list */

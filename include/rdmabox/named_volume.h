@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * rdmabox/volumes.h - named volumes: memory that outlives the program that made it.
+ * named_volume.h - volumes with names: memory that outlives the program that made it.
  *
  *	rbx_volume_create(ctx, "host1:7471,host2:7471", "scratch", 64ull << 30, NULL);
  *	options.name = "scratch";
@@ -19,8 +19,8 @@
  * missing than rbx_volume_info.copies. If it was opened by a pool that may change, servers that
  * come into the pool become servers of the volume.
  */
-#ifndef RDMABOX_VOLUMES_H
-#define RDMABOX_VOLUMES_H
+#ifndef RDMABOX_NAMED_VOLUME_H
+#define RDMABOX_NAMED_VOLUME_H
 
 #include "rdmabox/rdmabox.h"
 
