@@ -119,6 +119,7 @@ static void ask_all_wanted(struct rbx_intents_round *round, uint64_t now_ns)
 
 uint64_t rbx_intents_round(struct rbx_intents_round *round, uint64_t now_ns)
 {
+	uint64_t quiet_ns = rbx_extents_round(flow_of(round)->map, now_ns);
 	bool is_full = false;
 	uint32_t i;
 
@@ -135,7 +136,7 @@ uint64_t rbx_intents_round(struct rbx_intents_round *round, uint64_t now_ns)
 		messages_make(round);
 	}
 	if (!round->is_under_way)
-		return is_full ? now_ns + ROOM_AGAIN_NS : UINT64_MAX;
+		return is_full ? now_ns + ROOM_AGAIN_NS : quiet_ns;
 	ask_all_wanted(round, now_ns);
-	return round->again_ns;
+	return RBX_MIN(round->again_ns, quiet_ns);
 }

@@ -7,48 +7,45 @@
 
 size_t rbx_extents_size(uint32_t slab_count)
 {
-	return sizeof(struct rbx_extents) + slab_count * sizeof(struct rbx_extent_word);
+	/* The ring, which ends at a multiple of eight bytes. */
+	return sizeof(struct rbx_extents) + slab_count * sizeof(struct rbx_extent_word) +
+	       (RBX_MIN(slab_count, RBX_EXTENTS_ROOM) + 1) / 2 * sizeof(uint64_t);
 }
 
-struct rbx_extents *rbx_extents_init(void *memory)
+struct rbx_extents *rbx_extents_init(void *memory, uint32_t slab_count, uint32_t slab_shift)
 {
 	struct rbx_extents *extents = memory;
 
 	rbx_lock_init(&extents->lock);
 	extents->words = (struct rbx_extent_word *)(extents + 1);
-	extents->set_max = RBX_EXTENTS_MAX;
+	extents->ring = (uint32_t *)(extents->words + slab_count);
+	extents->set_max = (uint32_t)RBX_MIN(RBX_EXTENTS_BYTES * 64 >> slab_shift,
+					     (uint64_t)RBX_EXTENTS_MAX);
+	extents->quiet_ns = RBX_EXTENTS_QUIET_NS;
 	return extents;
-}
-
-static struct rbx_extents *extents_of(const struct rbx_slab *slab)
-{
-	return rbx_slab_group(slab)->extents;
-}
-
-static struct rbx_extent_word *word_of(const struct rbx_slab *slab)
-{
-	return &extents_of(slab)->words[rbx_slab_index(slab)];
 }
 
 /* ---- The queue of words that are to be sent ------------------------------------------ */
 
-/* With the slab's lock held. It is sent after what is out now. */
+/* With the slab's lock held. It is sent after what is out now. Only the first one wakes the thread
+ * that makes rounds: it takes all that it finds, or looks again when servers have answered. */
 static void word_queue(struct rbx_slab *slab)
 {
-	struct rbx_extents *extents = extents_of(slab);
+	struct rbx_extents *extents = rbx_slab_group(slab)->extents;
 	uint32_t number = rbx_slab_index(slab) + 1;
-	struct rbx_extent_word *word = word_of(slab);
+	struct rbx_extent_word *word = rbx_extent_word_of(slab);
 
 	if (word->is_queued)
 		return;
 	word->is_queued = true;
-	slab->attention = true; /* which wakes the thread that makes rounds */
 	rbx_lock(&extents->lock);
 	word->next = 0;
-	if (extents->last)
+	if (extents->last) {
 		extents->words[extents->last - 1].next = number;
-	else
+	} else {
 		extents->first = number;
+		slab->attention = true;
+	}
 	extents->last = number;
 	rbx_unlock(&extents->lock);
 }
@@ -68,8 +65,8 @@ static struct rbx_slab *queue_first(const struct rbx_volume_map *map)
 /* With the slab's lock held. */
 static void queue_take_first(struct rbx_slab *slab)
 {
-	struct rbx_extents *extents = extents_of(slab);
-	struct rbx_extent_word *word = word_of(slab);
+	struct rbx_extents *extents = rbx_slab_group(slab)->extents;
+	struct rbx_extent_word *word = rbx_extent_word_of(slab);
 
 	rbx_lock(&extents->lock);
 	RBX_ASSERT(extents->first == rbx_slab_index(slab) + 1);
@@ -97,7 +94,7 @@ static uint64_t extents_of_piece(const struct rbx_slab *slab, const struct rbx_p
 void rbx_extents_wait(struct rbx_slab *slab, struct rbx_slab_group *group,
 		      struct rbx_piece *piece)
 {
-	struct rbx_extent_word *word = word_of(slab);
+	struct rbx_extent_word *word = rbx_extent_word_of(slab);
 
 	rbx_way_move(piece, RBX_PIECE_WAITING);
 	rbx_cell_wait(&group->cells, piece, waiting_place(slab));
@@ -110,7 +107,7 @@ void rbx_extents_wait(struct rbx_slab *slab, struct rbx_slab_group *group,
 /* All that wait are taken off the queue before the first goes on, because it may wait again. */
 static struct rbx_piece_list waiters_take(struct rbx_slab *slab, struct rbx_slab_group *group)
 {
-	struct rbx_extent_word *word = word_of(slab);
+	struct rbx_extent_word *word = rbx_extent_word_of(slab);
 	struct rbx_piece_list list = { 0 };
 
 	while (word->has_waiters)
@@ -138,21 +135,21 @@ static void waiters_fail(struct rbx_slab *slab, struct rbx_slab_group *group,
 
 	while ((piece = rbx_piece_list_take(&list)))
 		rbx_way_end(piece, -EIO, todo);
-	word_of(slab)->asked = 0;
+	rbx_extent_word_of(slab)->asked = 0;
 }
 
 /* ---- Room ---------------------------------------------------------------------------------- */
 
-/* How many extents are looked at to make room for the bits of one word. */
+/* How many slabs are looked at to make room for the bits of one word, or in a round. */
 #define LOOKS_MAX 128u
 
-/* Whether a piece has granules in this extent, or waits for some. Bounded by the pieces in the
- * slabs of the group. */
-static bool is_in_use(const struct rbx_slab *slab, const struct rbx_slab_group *group,
-		      uint64_t bit)
+/* The extents in which a piece has granules, or waits for some. Bounded by the pieces in the slabs
+ * of the group. */
+static uint64_t extents_in_use(const struct rbx_slab *slab, const struct rbx_slab_group *group)
 {
 	const struct rbx_slab_shape *shape = rbx_slab_shape(slab);
 	const struct rbx_cell *cell;
+	uint64_t in_use = 0;
 	uint32_t i;
 
 	for (i = 0; i < RBX_CELL_BUCKETS; i++) {
@@ -160,71 +157,99 @@ static bool is_in_use(const struct rbx_slab *slab, const struct rbx_slab_group *
 			uint32_t number = (uint32_t)cell->place;
 
 			if (cell->place >> 32 == rbx_slab_index(slab) &&
-			    number < rbx_slab_cells(shape) &&
-			    rbx_extents_of_cell(shape, number) & bit)
-				return true;
+			    number < rbx_slab_cells(shape))
+				in_use |= rbx_extents_of_cell(shape, number);
 		}
 	}
-	return false;
+	return in_use;
 }
 
-/* Not those of a write that waits for another extent as well: the two could be cleared in turn.
- * Those that have RETURNED get all that is written, lack what is stale, and count when they have
- * that, whatever is noted. */
-static bool may_clear(const struct rbx_slab *slab, const struct rbx_slab_group *group,
-		      uint64_t bit)
+/* Which of these may be cleared. Not those of a write that waits for another extent as well: the
+ * two could be cleared in turn. Those that have RETURNED get all that is written, lack what is
+ * stale, and count when they have that, whatever is noted. */
+static uint64_t may_clear(const struct rbx_slab *slab, const struct rbx_slab_group *group,
+			  uint64_t bits)
 {
-	const struct rbx_extent_word *word = word_of(slab);
+	const struct rbx_extent_word *word = rbx_extent_word_of(slab);
 
-	return word->safe & bit && !((word->waited | word->strayed) & bit) &&
-	       slab->read_mask == (slab->write_mask & ~rbx_slab_returned(slab)) &&
-	       !is_in_use(slab, group, bit);
+	bits &= word->safe & ~(word->waited | word->strayed);
+	if (!bits || slab->read_mask != (slab->write_mask & ~rbx_slab_returned(slab)))
+		return 0;
+	return bits & ~extents_in_use(slab, group);
 }
 
 /* With the slab's lock held. What is not noted any more is behind, if a server is OUT. */
 static void bits_clear(struct rbx_slab *slab, uint64_t bits)
 {
-	struct rbx_extent_word *word = word_of(slab);
+	struct rbx_extent_word *word = rbx_extent_word_of(slab);
 
-	if (RBX_LOAD_ACQUIRE(&extents_of(slab)->is_tracking))
+	if (RBX_LOAD_ACQUIRE(&rbx_slab_group(slab)->extents->is_tracking))
 		word->behind |= word->noted & bits;
 	word->safe &= ~bits;
 	word->noted &= ~bits;
 	word_queue(slab);
 }
 
-/* Looks at one of the extents that are set. Those that have strayed stay noted, and are not looked
- * at again. */
-static void clear_one(struct rbx_volume_map *map, struct rbx_extents *extents)
+/* These are not set any more, or have strayed. Returns whether the slab stays in its place of the
+ * ring. */
+static bool place_give(struct rbx_extents *extents, uint32_t at, uint64_t bits)
 {
-	struct rbx_extent_set *set = &extents->set[extents->set_next % extents->set_count];
-	struct rbx_slab *slab = rbx_slab_at(&map->shape, set->slab_index);
+	struct rbx_extent_word *word = &extents->words[extents->ring[at]];
+
+	extents->set_count -= rbx_server_set_count_word(word->counted & bits);
+	word->counted &= ~bits;
+	if (!word->counted)
+		extents->ring[at] = extents->ring[--extents->ring_count];
+	return word->counted;
+}
+
+/* Looks at the next slab of which extents are set. Those that have strayed stay noted, and are not
+ * looked at again. */
+static void clear_quiet(struct rbx_volume_map *map, struct rbx_extents *extents)
+{
+	uint32_t at = extents->ring_next % extents->ring_count;
+	struct rbx_slab *slab = rbx_slab_at(&map->shape, extents->ring[at]);
 	struct rbx_slab_group *group = rbx_slab_group(slab);
-	struct rbx_extent_word *word = word_of(slab);
-	uint64_t bit = (uint64_t)1 << set->extent;
-	bool clears, goes;
+	struct rbx_extent_word *word = rbx_extent_word_of(slab);
+	uint64_t clears, goes;
 
 	rbx_lock(&group->lock);
-	clears = !(word->written & bit) && may_clear(slab, group, bit);
-	goes = clears || word->strayed & bit;
-	word->written &= ~bit;
+	clears = may_clear(slab, group, word->counted & ~word->written);
+	goes = clears | word->strayed;
+	word->written = 0;
 	if (clears)
-		bits_clear(slab, bit);
+		bits_clear(slab, clears);
 	rbx_unlock(&group->lock);
-	if (goes)
-		*set = extents->set[--extents->set_count];
-	else
-		extents->set_next++;
+	extents->ring_next = place_give(extents, at, goes) ? at + 1 : at;
 }
 
 static bool make_room(struct rbx_volume_map *map, struct rbx_extents *extents, uint32_t wanted)
 {
 	uint32_t looks = 0;
 
-	while (extents->set_count && extents->set_count + wanted > extents->set_max &&
+	while (extents->ring_count && extents->set_count + wanted > extents->set_max &&
 	       looks++ < LOOKS_MAX)
-		clear_one(map, extents);
+		clear_quiet(map, extents);
 	return extents->set_count + wanted <= RBX_EXTENTS_ROOM;
+}
+
+uint64_t rbx_extents_round(struct rbx_volume_map *map, uint64_t now_ns)
+{
+	struct rbx_extents *extents = map->shape.groups[0].extents;
+	uint32_t looks = RBX_MIN(extents->ring_count, LOOKS_MAX);
+
+	if (!looks) {
+		extents->look_ns = 0;
+		return UINT64_MAX;
+	}
+	if (extents->look_ns && now_ns < extents->look_ns)
+		return extents->look_ns;
+	for (; extents->look_ns && looks && extents->ring_count; looks--)
+		clear_quiet(map, extents);
+	/* So that each slab is looked at once in that time. */
+	extents->look_ns = now_ns + extents->quiet_ns * LOOKS_MAX /
+					     RBX_MAX(extents->ring_count, LOOKS_MAX);
+	return extents->look_ns;
 }
 
 /* ---- Words that are sent -------------------------------------------------------------------- */
@@ -232,23 +257,21 @@ static bool make_room(struct rbx_volume_map *map, struct rbx_extents *extents, u
 /* What writes wait for is set now. */
 static void bits_set(struct rbx_extents *extents, struct rbx_slab *slab, uint64_t bits)
 {
-	struct rbx_extent_word *word = word_of(slab);
-	uint64_t left = bits & ~word->noted;
+	struct rbx_extent_word *word = rbx_extent_word_of(slab);
+	uint64_t left = bits & ~(word->noted | word->counted);
 
-	for (; left; left &= left - 1) {
-		RBX_ASSERT(extents->set_count < RBX_EXTENTS_ROOM);
-		extents->set[extents->set_count++] = (struct rbx_extent_set){
-			.slab_index = rbx_slab_index(slab),
-			.extent = (uint32_t)__builtin_ctzll(left),
-		};
-	}
+	if (left && !word->counted)
+		extents->ring[extents->ring_count++] = rbx_slab_index(slab);
+	extents->set_count += rbx_server_set_count_word(left);
+	RBX_ASSERT(extents->set_count <= RBX_EXTENTS_ROOM);
+	word->counted |= left;
 	word->noted |= bits;
 	word->asked &= ~bits;
 }
 
 static void word_take(struct rbx_slab *slab, struct rbx_intents *intents)
 {
-	struct rbx_extent_word *word = word_of(slab);
+	struct rbx_extent_word *word = rbx_extent_word_of(slab);
 	uint32_t mask = slab->write_mask;
 
 	intents->slabs[intents->slabs_count] = rbx_slab_index(slab);
@@ -276,7 +299,7 @@ static bool word_next(struct rbx_volume_map *map, struct rbx_extents *extents,
 	uint64_t asked;
 
 	rbx_slab_lock(slab);
-	asked = word_of(slab)->asked;
+	asked = rbx_extent_word_of(slab)->asked;
 	rbx_slab_unlock(slab);
 	if (!make_room(map, extents, rbx_server_set_count_word(asked)))
 		return false;
@@ -284,7 +307,7 @@ static bool word_next(struct rbx_volume_map *map, struct rbx_extents *extents,
 	queue_take_first(slab);
 	bits_set(extents, slab, asked);
 	word_take(slab, intents);
-	if (word_of(slab)->asked)
+	if (rbx_extent_word_of(slab)->asked)
 		word_queue(slab);
 	rbx_slab_unlock(slab);
 	return true;
@@ -298,7 +321,7 @@ bool rbx_extents_next(struct rbx_volume_map *map, struct rbx_intents *intents, b
 	intents->slabs_count = intents->count = 0;
 	*is_full = false;
 	while (intents->slabs_count < RBX_WIRE_INTENTS_MAX && (slab = queue_first(map))) {
-		if (word_of(slab)->is_out) /* it is in this batch already */
+		if (rbx_extent_word_of(slab)->is_out) /* it is in this batch already */
 			break;
 		*is_full = !word_next(map, extents, slab, intents);
 		if (*is_full)
@@ -311,7 +334,7 @@ static void word_noted(struct rbx_flow *flow, struct rbx_slab *slab, uint64_t se
 		       struct rbx_piece_list *todo)
 {
 	struct rbx_slab_group *group = rbx_slab_group(slab);
-	struct rbx_extent_word *word = word_of(slab);
+	struct rbx_extent_word *word = rbx_extent_word_of(slab);
 
 	word->is_out = false;
 	/* Then it cannot be known what its server has noted. */
@@ -348,7 +371,7 @@ void rbx_extents_noted(struct rbx_flow *flow, const struct rbx_intents *intents)
 
 void rbx_extents_joined(struct rbx_slab *slab)
 {
-	if (extents_of(slab))
+	if (rbx_slab_group(slab)->extents)
 		word_queue(slab);
 }
 
@@ -367,7 +390,7 @@ void rbx_extents_found(struct rbx_volume_map *map, uint32_t slab_index, uint64_t
 
 void rbx_extents_settled(struct rbx_slab *slab)
 {
-	bits_clear(slab, word_of(slab)->noted);
+	bits_clear(slab, rbx_extent_word_of(slab)->noted);
 }
 
 /* What is to be done with the word of each slab, in its lock. Returns whether it did anything. */
@@ -393,7 +416,7 @@ static void each_word(struct rbx_flow *flow, word_act *act)
 
 static bool found_forget(struct rbx_slab *slab)
 {
-	bool is_noted = word_of(slab)->noted;
+	bool is_noted = rbx_extent_word_of(slab)->noted;
 
 	if (is_noted)
 		rbx_extents_settled(slab);
@@ -417,15 +440,15 @@ void rbx_extents_resume(struct rbx_volume_map *map)
 
 uint64_t rbx_extents_unequal(const struct rbx_slab *slab)
 {
-	RBX_ASSERT(extents_of(slab));
-	return word_of(slab)->noted;
+	RBX_ASSERT(rbx_slab_group(slab)->extents);
+	return rbx_extent_word_of(slab)->noted;
 }
 
 /* ---- Servers are OUT, and return ---------------------------------------------------- */
 
 static bool behind_forget(struct rbx_slab *slab)
 {
-	struct rbx_extent_word *word = word_of(slab);
+	struct rbx_extent_word *word = rbx_extent_word_of(slab);
 
 	if (!word->behind)
 		return false;
@@ -440,19 +463,16 @@ static void quiet_clear(struct rbx_volume_map *map, struct rbx_extents *extents)
 {
 	uint32_t i;
 
-	for (i = extents->set_count; i-- > 0;) {
-		const struct rbx_extent_set *set = &extents->set[i];
-		struct rbx_slab *slab = rbx_slab_at(&map->shape, set->slab_index);
-		uint64_t bit = (uint64_t)1 << set->extent;
-		bool clears;
+	for (i = extents->ring_count; i-- > 0;) {
+		struct rbx_slab *slab = rbx_slab_at(&map->shape, extents->ring[i]);
+		uint64_t clears;
 
 		rbx_slab_lock(slab);
-		clears = may_clear(slab, rbx_slab_group(slab), bit);
+		clears = may_clear(slab, rbx_slab_group(slab), rbx_extent_word_of(slab)->counted);
 		if (clears)
-			bits_clear(slab, bit);
+			bits_clear(slab, clears);
 		rbx_slab_unlock(slab);
-		if (clears)
-			extents->set[i] = extents->set[--extents->set_count];
+		(void)place_give(extents, i, clears);
 	}
 }
 
@@ -464,35 +484,4 @@ void rbx_extents_track(struct rbx_flow *flow, bool any_is_out)
 		quiet_clear(flow->map, extents);
 	if (RBX_EXCHANGE(&extents->is_tracking, any_is_out) && !any_is_out)
 		each_word(flow, behind_forget);
-}
-
-void rbx_extents_begin(struct rbx_slab *slab)
-{
-	struct rbx_extents *extents = extents_of(slab);
-
-	if (extents && RBX_LOAD_ACQUIRE(&extents->is_tracking))
-		word_of(slab)->behind = UINT64_MAX;
-}
-
-uint64_t rbx_extents_returned(struct rbx_slab *slab)
-{
-	struct rbx_extent_word *own = word_of(slab);
-
-	if (rbx_slab_find(slab, RBX_REPLICA_RETURNED) < 0)
-		own->stale = 0; /* of one that was lost before its turn came */
-	own->stale |= own->noted | own->behind;
-	return own->stale;
-}
-
-void rbx_extents_stale_add(struct rbx_slab *slab, uint32_t cell)
-{
-	word_of(slab)->stale |= rbx_extents_of_cell(rbx_slab_shape(slab), cell);
-}
-
-uint64_t rbx_extents_stale_take(struct rbx_slab *slab)
-{
-	uint64_t stale = word_of(slab)->stale;
-
-	word_of(slab)->stale = 0;
-	return stale;
 }

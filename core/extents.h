@@ -17,10 +17,11 @@
  * for the one before. So no older word comes after a newer one. What a server lends begins with all
  * bits set. So a replica that joins needs no word before it is used, and gets one later.
  *
- * At most RBX_EXTENTS_MAX extents are set, unless more are being written. To make room, one is
- * cleared that was not written since it was looked at last (second chance), if no piece is in its
+ * Extents that are quiet are cleared: each slab that has any set is looked at once in
+ * RBX_EXTENTS_QUIET_NS, and an extent is cleared that was not written since, if no piece is in its
  * cells and no replica is being made equal: then the replicas are equal there. It is not safe from
- * then on, so the next write waits until its bit is set again.
+ * then on, so the next write waits until its bit is set again. At most RBX_EXTENTS_BYTES are set,
+ * unless more are being written: to make room slabs are looked at before their time.
  *
  * A write that failed here may have left a page and its checksum, which the servers keep (tails.h),
  * that are of different writes. Nothing puts that back while the volume is open. So its extents
@@ -59,15 +60,11 @@ struct rbx_extent_word {
 	uint64_t behind; /* written before, while a server was OUT */
 	uint64_t stale; /* what replicas that are RETURNED lack */
 	uint64_t strayed; /* a part of noted */
+	uint64_t counted; /* the same; of the thread that makes rounds */
 	uint32_t next; /* in the queue: 1 + the index of a slab; guarded by the queue's lock */
 	bool is_queued;
 	bool is_out; /* servers are asked to note it */
 	bool has_waiters;
-};
-
-struct rbx_extent_set {
-	uint32_t slab_index;
-	uint32_t extent;
 };
 
 struct rbx_extents {
@@ -80,16 +77,24 @@ struct rbx_extents {
 	bool is_over; /* atomic: slabs that were blank may not be any more */
 	bool have_strayed; /* atomic: some extents */
 
-	/* Of the thread that makes rounds: a ring of the extents that were set by writes. */
-	uint32_t set_max; /* RBX_EXTENTS_MAX */
-	uint32_t set_count;
-	uint32_t set_next; /* the one that is looked at next */
-	struct rbx_extent_set set[RBX_EXTENTS_ROOM];
+	/* Of the thread that makes rounds: a ring of the slabs of which writes have set extents. */
+	uint32_t set_max; /* extents: RBX_EXTENTS_BYTES of them, RBX_EXTENTS_MAX at most */
+	uint32_t set_count; /* in all words: those that are counted */
+	uint32_t ring_count;
+	uint32_t ring_next; /* the slab that is looked at next */
+	uint32_t *ring; /* indexes of slabs: each has one extent that is counted, at least */
+	uint64_t look_ns; /* it is looked at then; 0: it is not known yet */
+	uint64_t quiet_ns; /* RBX_EXTENTS_QUIET_NS */
 };
 
 /* Bytes of memory for the extents of so many slabs, and that memory, zeroed. */
 size_t rbx_extents_size(uint32_t slab_count);
-struct rbx_extents *rbx_extents_init(void *memory);
+struct rbx_extents *rbx_extents_init(void *memory, uint32_t slab_count, uint32_t slab_shift);
+
+static inline struct rbx_extent_word *rbx_extent_word_of(const struct rbx_slab *slab)
+{
+	return &rbx_slab_group(slab)->extents->words[rbx_slab_index(slab)];
+}
 
 /* ---- Writes -------------------------------------------------------------------- */
 
@@ -144,6 +149,10 @@ struct rbx_intents {
 /* Takes words from the queue, after room was made for new bits. false: there are none, or no room
  * now: *is_full. */
 bool rbx_extents_next(struct rbx_volume_map *map, struct rbx_intents *intents, bool *is_full);
+
+/* Clears what is quiet, if it is time. Returns when it is time again; UINT64_MAX: nothing is set.
+ */
+uint64_t rbx_extents_round(struct rbx_volume_map *map, uint64_t now_ns);
 
 /* All servers of the current replicas have noted them, but for those of which nothing is known to
  * arrive any more (held.h): what was to be written there fails. */

@@ -118,11 +118,14 @@ RBX_STATIC_ASSERT(RBX_SEND_DEPTH >= 2 * RBX_CHAIN_MAX,
  * writes are outstanding in one slab. */
 #define RBX_CELL_BUCKETS 64u
 
-/* Extents of a volume that its servers have noted as being written (extents.h): so many 64ths of
- * slabs are copied after a crash, 1 GiB if slabs are 64 MiB long. And the room for more, if so many
- * are written at a time: 32 KiB. */
-#define RBX_EXTENTS_MAX 1024u
-#define RBX_EXTENTS_ROOM 4096u
+/* Extents of a volume that its servers have noted as being written (extents.h): so many bytes are
+ * copied after a crash at most, 16,384 64ths of slabs of 64 MiB. And the room for more, if so many
+ * are written at a time: 80 KiB. */
+#define RBX_EXTENTS_BYTES (16ull << 30)
+#define RBX_EXTENTS_MAX 16384u
+#define RBX_EXTENTS_ROOM 20480u
+/* Extents that were not written for one to two times as long are not noted any more. */
+#define RBX_EXTENTS_QUIET_NS 5000000000ull
 
 /* Buckets of the slabs of each lock that have lost pages: a few slabs in each after thousands
  * were lost. */

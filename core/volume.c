@@ -102,9 +102,11 @@ size_t rbx_volume_map_size(const struct rbx_volume_shape *shape)
 	       rbx_attention_size(slab_max(shape));
 }
 
-static void extents_open(struct rbx_volume_map *map, void *memory)
+static void extents_open(struct rbx_volume_map *map, const struct rbx_volume_shape *shape,
+			 void *memory)
 {
-	struct rbx_extents *extents = rbx_extents_init(memory);
+	struct rbx_extents *extents =
+		rbx_extents_init(memory, slab_max(shape), map->shape.slab_shift);
 	uint32_t i;
 
 	for (i = 0; i < RBX_SLAB_LOCKS; i++)
@@ -161,7 +163,7 @@ rbx_volume_map_init(void *memory, const struct rbx_volume_shape *shape,
 	slabs_make(map, 0, map->slab_count);
 	tables += checksums_size(shape) + doubts_size(shape);
 	if (is_guarded(shape))
-		extents_open(map, tables);
+		extents_open(map, shape, tables);
 	tables += extents_size(shape);
 	rbx_loan_index_init(&map->loans, tables, numbers(shape), &map->shape);
 	tables += rbx_loan_index_size(numbers(shape));

@@ -79,6 +79,7 @@ void rbx_sim_replicas_opened(struct rbx_sim_client *client)
 	if (!extents)
 		return;
 	rbx_sim_replicas_compare(client, RBX_SIM_TALLY_replicas_at_open);
-	/* A volume of this world has few extents. */
+	/* A volume of this world has few extents, and a run is short. */
 	extents->set_max = 1u << (rbx_sim_world.options->seed + client->index) % 8;
+	extents->quiet_ns = 1000000ull << (rbx_sim_world.options->seed / 8 + client->index) % 16;
 }

@@ -79,6 +79,30 @@ static void first_write_of_an_extent_waits_until_all_have_noted_it(void **state)
 	host_free(host);
 }
 
+/* The thread that makes rounds finds the others as well. */
+static void only_the_first_word_wakes(void **state)
+{
+	struct host *host = make_written(3, 2);
+	struct rbx_intents intents;
+
+	(void)state;
+	host->wakes_count = 0;
+	write_extent(host, 0, 5);
+	assert_int_equal(host->wakes_count, 1);
+	write_extent(host, 1, 5);
+	assert_int_equal(host->wakes_count, 1);
+	intents = next(host);
+	assert_int_equal(intents.slabs_count, 2);
+	write_extent(host, 2, 5);
+	assert_int_equal(host->wakes_count, 2);
+	rbx_extents_noted(&host->flow, &intents);
+	host_note(host);
+	while (host_poll(host))
+		;
+	assert_int_equal(host_ended(host, 0), 3);
+	host_free(host);
+}
+
 /* What is asked for while servers note a word is in the next one. */
 static void word_follows_the_one_before(void **state)
 {
@@ -206,6 +230,46 @@ static void extent_that_is_being_written_is_not_cleared(void **state)
 	while (host_poll(host))
 		;
 	assert_int_equal(host_ended(host, 0), 1);
+	host_free(host);
+}
+
+/* So a client that writes little leaves little that is to be copied. */
+static void extent_that_is_quiet_is_cleared_in_time(void **state)
+{
+	struct host *host = make_written(3, 2);
+	struct rbx_volume_map *map = host->flow.map;
+	uint64_t now_ns = 1, due_ns = rbx_extents_round(map, now_ns);
+	uint32_t i;
+
+	(void)state;
+	assert_int_equal(due_ns, now_ns + RBX_EXTENTS_QUIET_NS);
+	assert_int_equal(rbx_extents_round(map, due_ns - 1), due_ns);
+	now_ns = due_ns;
+	due_ns = rbx_extents_round(map, now_ns); /* they were written before it */
+	assert_int_equal(due_ns, now_ns + RBX_EXTENTS_QUIET_NS);
+	assert_int_equal(next(host).count, 0);
+	write_extent(host, 1, 0);
+	write_extent(host, 2, 1); /* waits for the same word, but another extent */
+	while (host_poll(host))
+		;
+	assert_int_equal(host_ended(host, 0), 1);
+	(void)rbx_extents_round(map, due_ns);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(extents_of(host)->words[i].noted & 1, i == 1);
+	assert_int_equal(extents_of(host)->set_count, 1);
+	host_note(host);
+	while (host_poll(host))
+		;
+	assert_int_equal(host_ended(host, 0), 1);
+	now_ns = due_ns + 2 * RBX_EXTENTS_QUIET_NS;
+	(void)rbx_extents_round(map, now_ns);
+	(void)rbx_extents_round(map, now_ns + RBX_EXTENTS_QUIET_NS);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(extents_of(host)->words[i].noted, 0);
+	assert_int_equal(extents_of(host)->set_count, 0);
+	/* And nothing is looked at any more. */
+	assert_int_equal(rbx_extents_round(map, now_ns), UINT64_MAX);
+	host_note(host);
 	host_free(host);
 }
 
@@ -418,11 +482,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(first_write_of_an_extent_waits_until_all_have_noted_it),
+		cmocka_unit_test(only_the_first_word_wakes),
 		cmocka_unit_test(word_follows_the_one_before),
 		cmocka_unit_test(piece_waits_for_all_its_extents),
 		cmocka_unit_test(server_has_failed_writes_that_wait_end),
 		cmocka_unit_test(extents_above_the_bound_are_cleared),
 		cmocka_unit_test(extent_that_is_being_written_is_not_cleared),
+		cmocka_unit_test(extent_that_is_quiet_is_cleared_in_time),
 		cmocka_unit_test(extent_that_differs_is_not_cleared),
 		cmocka_unit_test(replica_that_is_made_anew_gets_the_word),
 		cmocka_unit_test(only_what_was_noted_is_made_equal),
