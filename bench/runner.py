@@ -87,6 +87,10 @@ class Machine:
 
     def client(self, command):
         """Runs a client to its end and returns the JSON that it printed."""
+        return json.loads(self.run(command))
+
+    def run(self, command):
+        """Runs a command to its end and returns what it printed."""
         done = subprocess.run(
             ["taskset", "-c", str(self.client_cpu)] + command,
             capture_output=True, text=True, check=False,
@@ -94,7 +98,7 @@ class Machine:
         if done.returncode:
             why = done.stderr.strip().splitlines() or ["no reason given"]
             raise Failed(f"{' '.join(command)}: exit code {done.returncode}: {why[-1]}")
-        return json.loads(done.stdout)
+        return done.stdout
 
     @contextlib.contextmanager
     def server(self, command):
@@ -324,8 +328,9 @@ def make_parser(description):
                         help="how the servers are reached (soft:tcp)")
     parser.add_argument("--address", default="127.0.0.1",
                         help="where the servers listen (127.0.0.1)")
-    parser.add_argument("--lab", action="store_true",
-                        help="on Soft-RoCE, in a virtual machine under its virtual clock")
+    parser.add_argument("--lab", nargs="?", const="verbs", choices=("verbs", "soft:tcp"),
+                        help="in a virtual machine under its virtual clock, on Soft-RoCE"
+                        " (--lab) or over its loopback (--lab=soft:tcp)")
     parser.add_argument("--kernel", choices=("6.1", "6.12"), default="6.1",
                         help="of the lab's machine (6.1)")
     parser.add_argument("--in-lab", action="store_true", help=argparse.SUPPRESS)
@@ -345,7 +350,7 @@ def describe(options):
     print(f"{options.fabric}: medians of {options.repeats} runs of {options.runtime_s} s,"
           f" client on CPU {options.cpus[0]}, server on CPU {options.cpus[1]}")
     if options.in_lab:
-        print("Soft-RoCE, virtual clock: times are instructions executed, and only ratios count")
+        print("virtual clock: times are instructions executed, and only ratios count")
         return
     load = os.getloadavg()[0]
     if load > 1:
@@ -360,7 +365,7 @@ def without(words, alone, with_value):
         if name in with_value:
             if not equals:
                 next(rest)
-        elif word not in alone:
+        elif name not in alone:
             yield word
 
 
@@ -372,13 +377,15 @@ def run_in_lab(options):
     """
     again = without(sys.argv[1:], {"--lab"}, {"--build", "--cpus", "--json"})
     program = os.path.relpath(os.path.abspath(sys.argv[0]), REPOSITORY)
+    fabric, address = ("soft:tcp", "127.0.0.1") if options.lab == "soft:tcp" else (
+        "verbs", LAB_ADDRESS)
     inside = (
         "set -e; cd /host && bench/copy_programs /build /tmp/b &&"
         " { ldd /tmp/b/cli/rdmabox $(find /tmp/b/bench -type f -name 'peer-*') | sed -n 's/.*=> \\([^ ]*\\) .*/\\1/p';"
         " find /usr/lib -path '*ucx*' -o -path '*libibverbs/*.so'; } | sort -u |"
         " xargs cat > /dev/null 2>&1 || true;"
         f" python3 -B {shlex.quote(program)} {shlex.join(again)} --in-lab"
-        f" --build /tmp/b --cpus 0,0 --fabric verbs --address {LAB_ADDRESS}")
+        f" --build /tmp/b --cpus 0,0 --fabric {fabric} --address {address}")
     inside += " --json -" if options.json else ""
     vm = [os.path.join(REPOSITORY, "lab", "vm"), "--measure", "--build", options.build,
           "--kernel", options.kernel, "--timeout", str(LAB_LIMIT_S), "--", inside]

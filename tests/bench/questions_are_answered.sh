@@ -48,6 +48,9 @@ question urgent || fault "urgent: exit code $?"
 has "read p50 us" plain urgent
 has "write p99 us" plain urgent
 
+question named --only words --gib 1 --runtime 0.02 || fault "named: exit code $?"
+has requests/s unnamed named
+
 question polling --only intermittent || fault "polling: exit code $?"
 has score busy event event-batch:16 hybrid adaptive:120 adaptive shared:1
 has "CPU %" busy adaptive
