@@ -15,7 +15,8 @@ enum rbx_integrity {
 	/* tls over TCP to an address that is not a loopback one, if there is a secret; else
 	 * mac. Both sides come to the same answer by themselves. */
 	RBX_INTEGRITY_DEFAULT = 0,
-	/* Only the proof of the secret at the beginning. Beyond loopback it needs `insecure`. */
+	/* Nothing is promised but the proof of the secret at the beginning. Beyond loopback it
+	 * needs `insecure`. Control messages have their codes all the same: they cost nothing. */
 	RBX_INTEGRITY_OFF,
 	/* Control messages carry a message authentication code. Data is as the fabric moves
 	 * it: in clear text, and whoever can change packets can change it. */
