@@ -182,6 +182,8 @@ void rbx_keeper_failed(struct rbx_keeper *keeper, uint32_t server)
 {
 	keeper->may_differ = true;
 	RBX_STORE_RELEASE(&keeper->control->servers[server].has_failed, true);
+	/* It may have refused something and still be up. It comes again when it was given up. */
+	rbx_peer_renounce(peer_at(keeper, server), "a request to it has failed, and no other server has all that it has");
 	rbx_flow_go_on(flow_of(keeper), rbx_held_failed(&flow_of(keeper)->held, server));
 }
 
@@ -335,6 +337,10 @@ static bool next_begin(struct rbx_keeper *keeper)
 		rbx_keeper_again_go_on(keeper);
 		return true;
 	}
+	if (keeper->absent)
+		rbx_keeper_absent_put_out(keeper);
+	if (keeper->is_proposing)
+		return false;
 	any_waits = judge(keeper);
 	if (!keeper->is_proposing)
 		copies_tell(keeper);

@@ -123,10 +123,9 @@ struct rbx_keeper {
 	bool is_over; /* atomic: no record will be accepted, now at least: nothing is sent */
 	bool is_closed;
 	bool may_differ; /* a server has FAILED once: what failed may be at the others alone */
-	/* While it is over: those that have not granted the volume once more; and whether a record
-	 * was proposed that names a new one */
-	struct rbx_server_set former;
-	bool has_newcomer;
+	struct rbx_server_set former; /* while it is over: they have not granted it once more */
+	/* A server that the record names, and that did not come: it is to be put OUT. 0: none */
+	uint64_t absent;
 	struct rbx_server_set going; /* servers that the record which is proposed puts OUT */
 	struct rbx_server_set gone; /* suspects, and those that were judged; as the round began */
 	uint64_t drains_again_ns; /* what is left at servers that drain is looked for again then */
@@ -189,8 +188,11 @@ void rbx_keeper_newcomer_begin(struct rbx_keeper *keeper);
 /* The newcomer has answered. Returns whether the others are to be asked now. */
 bool rbx_keeper_newcomer_answered(struct rbx_keeper *keeper, int err);
 /* Before anything else is done: what is to be taken back, because another server is to be put
- * out, or the volume is closed. any_suspects: the first of these. */
+ * out, or the volume is over or closed. any_suspects: the first of these. */
 void rbx_keeper_newcomer_look(struct rbx_keeper *keeper, bool any_suspects);
+/* Puts one OUT that was named and did not come, as the volume was over then. Nothing else is
+ * proposed. */
+void rbx_keeper_absent_put_out(struct rbx_keeper *keeper);
 /* The record that names it was chosen. */
 void rbx_keeper_newcomer_chosen(struct rbx_keeper *keeper);
 /* Hands a newcomer, which is filled in, to the upkeep thread, and waits. */

@@ -160,7 +160,8 @@ void rbx_keeper_newcomer_look(struct rbx_keeper *keeper, bool any_suspects)
 	struct rbx_newcomer *newcomer = &keeper->newcomer;
 	bool is_closing = news_take(newcomer);
 
-	if (newcomer->state == RBX_NEWCOMER_ALONE && (any_suspects || is_closing))
+	if (newcomer->state == RBX_NEWCOMER_ALONE &&
+	    (any_suspects || is_closing || keeper->is_over))
 		take_back(keeper);
 	if (newcomer->state == RBX_NEWCOMER_AGAIN && is_closing)
 		rbx_keeper_newcomer_over(newcomer, newcomer->has_begun ? 0 : -ECANCELED);
@@ -190,6 +191,22 @@ void rbx_keeper_newcomer_begin(struct rbx_keeper *keeper)
 	keeper->is_proposing = true;
 	keeper->again_ns = 0;
 	keeper->asks[newcomer->server].is_wanted = true;
+}
+
+/* It has nothing, so there are as many copies as before. */
+void rbx_keeper_absent_put_out(struct rbx_keeper *keeper)
+{
+	const struct rbx_server_set none = { .words = { 0 } };
+	struct rbx_membership next;
+	struct rbx_member *member;
+
+	rbx_membership_next(&next, &keeper->named->proposer.membership);
+	member = rbx_membership_find(&next, keeper->absent);
+	keeper->absent = 0;
+	if (!member)
+		return;
+	member->state = RBX_MEMBER_OUT;
+	rbx_keeper_put_out(keeper, &none, &next);
 }
 
 bool rbx_keeper_newcomer_answered(struct rbx_keeper *keeper, int err)

@@ -7,6 +7,9 @@
  * soon, so nothing is sent any more, and the connections end. All servers are asked for the volume
  * once more (keeper_again.c). When so many have granted it that no other client can have had it, it
  * goes on.
+ *
+ * If a record was proposed that names a newcomer, some may have accepted it. So it is proposed once
+ * more, and the newcomer, which does not come, is put OUT by the next one. It may return then.
  */
 #include "client/keeper.h"
 #include "client/session.h"
@@ -79,8 +82,8 @@ static void end(struct rbx_keeper *keeper)
 
 	RBX_STORE_RELAXED(&keeper->is_over, true);
 	keeper->is_proposing = false;
-	keeper->has_newcomer = keeper->newcomer.state == RBX_NEWCOMER_ALONE ||
-			       keeper->newcomer.state == RBX_NEWCOMER_NAMED;
+	if (keeper->newcomer.state == RBX_NEWCOMER_NAMED)
+		keeper->absent = keeper->newcomer.incarnation;
 	keeper->former = keeper->members;
 	keeper->control->upkeep.copies_least = 0; /* first writes fail like all others */
 	for (i = 0; i < RBX_MEMBERS_MAX; i++, server++) {
@@ -141,6 +144,9 @@ static void resume(struct rbx_keeper *keeper)
 		else
 			RBX_STORE_RELEASE(&servers[i].is_shunned, false);
 	}
+	/* What is there is still being moved to the place of the same server (keeper_again.c). */
+	if (keeper->newcomer.state == RBX_NEWCOMER_AGAIN && keeper->newcomer.has_begun)
+		rbx_keeper_failed(keeper, keeper->newcomer.failed_place);
 	if (!rbx_named_is_chosen(keeper->named))
 		rbx_keeper_propose(keeper);
 }
@@ -165,8 +171,7 @@ static bool may_resume(const struct rbx_keeper *keeper, uint64_t now_ns)
 {
 	uint64_t again_ns = UINT64_MAX;
 
-	return !keeper->is_closed && !keeper->has_newcomer &&
-	       !rbx_named_is_shut_out(keeper->named) &&
+	return !keeper->is_closed && !rbx_named_is_shut_out(keeper->named) &&
 	       !rbx_keeper_has_lost_the_volume(keeper, now_ns, &again_ns);
 }
 

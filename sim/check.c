@@ -54,16 +54,18 @@ static void check_slab(const struct rbx_sim_client *client,
 		const struct rbx_slab *other = rbx_slab_at(&map->shape, i);
 
 		for (uint32_t j = 0; j < map->shape.slots; j++) {
-			bool is_lost = rbx_slab_state(slab, slot) == RBX_REPLICA_LOST ||
-				       rbx_slab_state(other, j) == RBX_REPLICA_LOST;
 			const struct rbx_replica *theirs;
+			bool is_lost;
 
 			if (rbx_slab_state(other, j) < RBX_REPLICA_REBUILDING)
 				continue;
 			theirs = rbx_slab_replica(other, j);
-			if (theirs == mine ||
+			/* First what decides it for most. */
+			if (theirs == mine || (other != slab && theirs->slab_id != mine->slab_id) ||
 			    rbx_replica_server(theirs) != rbx_replica_server(mine))
 				continue;
+			is_lost = rbx_slab_state(slab, slot) == RBX_REPLICA_LOST ||
+				  rbx_slab_state(other, j) == RBX_REPLICA_LOST;
 			if (theirs->slab_id == mine->slab_id &&
 			    theirs->epoch == mine->epoch)
 				rbx_sim_fail("one-hand", "client %u: slabs %u and %u are the same",
@@ -163,7 +165,7 @@ void rbx_sim_check(void)
 		if (!client->ctx || !client->volume)
 			continue;
 		check_window(client);
-		if (!rbx_sim_world.may_lose)
+		if (!rbx_sim_world.may_lose && !rbx_sim_world.may_fail)
 			rbx_sim_first_copies_look(client);
 		if (!rbx_sim_world.is_quiet || rbx_sim_events_run() % 64 == 0)
 			check_next_slab(client);

@@ -149,7 +149,8 @@ static void told(struct rbx_volume *volume, const struct rbx_event *event,
 
 	if (event->kind == RBX_EVENT_DATA_LOST)
 		rbx_sim_tally(RBX_SIM_TALLY_slabs_lost, event->slab_count);
-	if (event->kind == RBX_EVENT_DATA_LOST && !rbx_sim_world.may_lose)
+	if (event->kind == RBX_EVENT_DATA_LOST && !rbx_sim_world.may_lose &&
+	    !rbx_sim_world.may_fail)
 		rbx_sim_fail("survives", "client %u: the last replica of %u slabs is lost",
 			     client->index, event->slab_count);
 	if (event->kind == RBX_EVENT_REBUILD_DONE)
@@ -200,6 +201,7 @@ static void *open_all(void *arg)
 			     rbx_last_error());
 	rbx_sim_loop_start(client);
 	volume_open(client);
+	client->is_open = true;
 	return NULL;
 }
 
@@ -250,6 +252,8 @@ void rbx_sim_client_power_off(struct rbx_sim_client *client)
 	client->ctx = NULL;
 	client->is_renamed = false;
 	client->volume = NULL;
+	client->is_open = client->is_offered = false;
+	client->offers = NULL;
 	client->visited = NULL;
 	client->waiters = (struct rbx_sim_waiters){ 0 };
 	client->outstanding_count = 0;
@@ -346,7 +350,7 @@ void rbx_sim_client_add_server(struct rbx_sim_client *client,
 {
 	struct addition addition = { client, server };
 
-	if (client->volume)
+	if (client->is_open)
 		rbx_sim_on(client->node, add, &addition);
 }
 

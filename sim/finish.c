@@ -141,7 +141,10 @@ void rbx_sim_finish(void)
 	requests_end();
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
 		rbx_sim_load_join(&rbx_sim_world.clients[i]);
+	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
+		rbx_sim_comings_join(&rbx_sim_world.clients[i]);
 	rbx_sim_loss_repair(offer_servers);
+	rbx_sim_outage_over();
 	servers_return();
 	rebuilds_end();
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++) {

@@ -114,7 +114,7 @@ static bool are_at(uint64_t spread_mask, const struct rbx_volume *volume,
 		const struct rbx_slab *slab = rbx_slab_at(&map->shape, i);
 		int server;
 
-		if (spread_mask >> i & 1)
+		if (spread_mask >> i & 1 && !rbx_sim_world.is_named)
 			continue;
 		server = only_server(slab, map->shape.slots);
 		if (server < 0 && slab->blank)

@@ -40,12 +40,6 @@ struct undo {
 };
 
 static struct undo uncuts[RBX_SIM_SERVERS_MAX], relieves[RBX_SIM_SERVERS_MAX];
-/* For each client: its network is down until this event. */
-static struct client_uncut {
-	struct rbx_sim_event event;
-	uint32_t node;
-	uint64_t rests_until_ns; /* before that, nothing more is done to it */
-} client_uncuts[RBX_SIM_CLIENTS_MAX];
 static uint64_t starts_at_ns[RBX_SIM_SERVERS_MAX]; /* 0: it is not to start */
 static uint64_t clients_start_at_ns[RBX_SIM_CLIENTS_MAX]; /* the same */
 
@@ -84,7 +78,7 @@ static bool may_harm(uint32_t node)
 	if (rbx_sim_world.stopping || node == 0 ||
 	    node > rbx_sim_world.servers_count)
 		return false;
-	if (rbx_sim_world.may_lose)
+	if (rbx_sim_world.may_lose || rbx_sim_world.may_fail)
 		return true;
 	if (rbx_sim_world.racks_count && !rbx_sim_racks_are_known())
 		return false;
@@ -120,16 +114,6 @@ static void uncut(struct rbx_sim_event *event)
 	offered_at_ns[undo->server->node - 1] = harmed_until_ns;
 }
 
-static void client_uncut(struct rbx_sim_event *event)
-{
-	struct client_uncut *undo =
-		RBX_CONTAINER_OF(event, struct client_uncut, event);
-
-	RBX_SIM_TRACE(undo->node, "healed", "node", undo->node, "up",
-		      rbx_sim_servers_up());
-	rbx_sim_world.fabric->node_cut(undo->node, false);
-}
-
 static void relieve(struct rbx_sim_event *event)
 {
 	struct undo *undo = RBX_CONTAINER_OF(event, struct undo, event);
@@ -139,11 +123,7 @@ static void relieve(struct rbx_sim_event *event)
 
 void rbx_sim_harm_init(void)
 {
-	for (uint32_t i = 0; i < RBX_SIM_CLIENTS_MAX; i++)
-		client_uncuts[i] = (struct client_uncut){
-			.event.run = client_uncut,
-			.node = rbx_sim_world.clients[i].node,
-		};
+	rbx_sim_client_cuts_init();
 	rbx_sim_judge_by(&judge);
 	for (uint32_t i = 0; i < RBX_SIM_SERVERS_MAX; i++) {
 		uncuts[i] = (struct undo){ { .run = uncut },
@@ -175,11 +155,18 @@ static void add_to_all(const struct rbx_sim_server *server)
 		rbx_sim_client_add_server(&rbx_sim_world.clients[i], server);
 }
 
+/* A server that restarts has lost what it had, and comes to named volumes as a new one. */
+static bool is_emptied(void)
+{
+	return rbx_sim_world.is_named && !rbx_sim_world.has_memory_files;
+}
+
 static void start_again(struct rbx_sim_server *server)
 {
 	starts_at_ns[server - rbx_sim_world.servers] = 0;
 	rbx_sim_server_start(server);
-	add_to_all(server);
+	if (!is_emptied()) /* else comings.c does */
+		add_to_all(server);
 }
 
 /* In worlds with bounded waits, and in those with racks, a volume always has more servers than it
@@ -203,13 +190,13 @@ static bool asked(enum rbx_sim_site site, const struct rbx_sim_server *server)
 	       rbx_sim_site_harms(site, server->node, FELT_NS);
 }
 
-static void cut(uint32_t index)
+void rbx_sim_harm_cut(const struct rbx_sim_server *server, uint64_t for_ns)
 {
-	uint32_t node = rbx_sim_world.servers[index].node;
-	uint64_t for_ns = rbx_sim_site_draw(RBX_SIM_SITE_partition, RBX_SIM_MS, CUT_NS_MAX);
+	uint32_t index = (uint32_t)(server - rbx_sim_world.servers), node = server->node;
 
 	RBX_SIM_TRACE(node, "cut-off", "node", node, "up", rbx_sim_servers_up());
 	rbx_sim_world.fabric->node_cut(node, true);
+	rbx_sim_cancel(&uncuts[index].event);
 	rbx_sim_after(&uncuts[index].event, for_ns);
 	uncuts[index].until_ns = rbx_sim_now() + for_ns;
 }
@@ -228,7 +215,7 @@ static bool are_two_cut(void)
  * the next one waits, if it has to. */
 static bool is_cut(const struct rbx_sim_server *server)
 {
-	bool any_is_there = !rbx_sim_world.is_named;
+	bool any_is_there = !rbx_sim_world.is_named || rbx_sim_world.may_fail;
 
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
 		any_is_there |= !clients_start_at_ns[i];
@@ -238,6 +225,29 @@ static bool is_cut(const struct rbx_sim_server *server)
 		return false;
 	harmed(server->node, FELT_NS);
 	return true;
+}
+
+/* A server that was started in the place of one that was emptied may be a member beside that one,
+ * which is OUT for ever. An open takes that one for the next one that it does not find (client/
+ * crowd.h), so nobody could open the volume: one server in a run is emptied, and no other one ends. */
+static bool any_was_emptied(void)
+{
+	return is_emptied() && (rbx_sim_site_fired(RBX_SIM_SITE_server_restart) ||
+				(rbx_sim_site_chance(RBX_SIM_SITE_server_restart) &&
+				 rbx_sim_site_fired(RBX_SIM_SITE_server_drain)));
+}
+
+static bool may_be_emptied(void)
+{
+	return !any_was_emptied() && !rbx_sim_site_fired(RBX_SIM_SITE_server_crash) &&
+	       rbx_sim_servers_up() > 2 && all_are_whole();
+}
+
+/* A server that ends is lost for good: as many stay as a rebuild needs. */
+static bool may_end(void)
+{
+	return rbx_sim_servers_up() > RBX_REPLICAS_MAX && !any_was_emptied() &&
+	       (!rbx_sim_world.is_named || all_are_whole());
 }
 
 /* It loses nothing, and nobody waits for it. */
@@ -253,6 +263,8 @@ static bool may_restart_all(void)
 
 static bool restarts(const struct rbx_sim_server *server)
 {
+	if (is_emptied() && !may_be_emptied())
+		return false;
 	if (!may_restart_all())
 		return asked(RBX_SIM_SITE_server_restart, server);
 	for (uint32_t i = 0; server->server && i < RESTART_TRIES; i++)
@@ -261,22 +273,17 @@ static bool restarts(const struct rbx_sim_server *server)
 	return false;
 }
 
-/* A server that ends is lost for good: as many stay as a rebuild needs. */
-static bool may_end(void)
+/* Of named volumes only what programs have open moves away. It may begin while a volume lacks
+ * replicas: the server ends when it has nothing, or when it can be spared (drain.c). */
+static bool drains(const struct rbx_sim_server *server)
 {
-	return rbx_sim_servers_up() > RBX_REPLICAS_MAX &&
-	       (!rbx_sim_world.is_named || all_are_whole());
-}
-
-/* Of named volumes only what programs have open moves away. */
-static bool may_drain(void)
-{
-	uint32_t i;
-
-	for (i = 0; rbx_sim_world.is_named && i < rbx_sim_world.clients_count; i++)
+	if (!rbx_sim_world.is_named)
+		return asked(RBX_SIM_SITE_server_drain, server);
+	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
 		if (!rbx_sim_world.clients[i].volume)
 			return false;
-	return !rbx_sim_world.is_named || may_end();
+	return server->server && !another_drains(server->node) && !any_was_emptied() &&
+	       rbx_sim_servers_up() > RBX_REPLICAS_MAX && rbx_sim_site(RBX_SIM_SITE_server_drain);
 }
 
 /* A client that has crashed meanwhile may not do without it. */
@@ -291,7 +298,8 @@ static void harm(struct rbx_sim_server *server)
 	uint32_t node = server->node;
 
 	if (is_cut(server))
-		cut(index);
+		rbx_sim_harm_cut(server, rbx_sim_site_draw(RBX_SIM_SITE_partition, RBX_SIM_MS,
+							   CUT_NS_MAX));
 	if (asked(RBX_SIM_SITE_slow_node, server))
 		rbx_sim_node_stall(
 			node, rbx_sim_now() +
@@ -305,39 +313,12 @@ static void harm(struct rbx_sim_server *server)
 	}
 	if (server->drain)
 		return; /* it will end anyway */
-	if (may_drain() && asked(RBX_SIM_SITE_server_drain, server))
+	if (drains(server))
 		rbx_sim_server_drain(server);
 	else if (restarts(server))
 		crash(server, false);
 	else if (may_end() && asked(RBX_SIM_SITE_server_crash, server))
 		crash(server, true);
-}
-
-/* It is back within half of the lease: its last message may be an eighth of the lease old,
- * and a try to resume takes time, of which the first one after that counts. */
-static void cut_client(const struct rbx_sim_client *client, uint64_t for_ns)
-{
-	struct client_uncut *undo = &client_uncuts[client->index];
-
-	RBX_SIM_TRACE(client->node, "cut-off", "node", client->node, "up",
-		      rbx_sim_servers_up());
-	rbx_sim_world.fabric->node_cut(client->node, true);
-	rbx_sim_cancel(&undo->event);
-	rbx_sim_after(&undo->event, for_ns);
-}
-
-/* How long a client may be away in either way without losing its lease, plus time to be back. */
-static bool is_away(struct rbx_sim_client *client, enum rbx_sim_site site,
-		    uint64_t least_ns, uint64_t *for_ns)
-{
-	struct client_uncut *undo = &client_uncuts[client->index];
-	uint64_t quarter_ns = rbx_sim_world.lease_ms * RBX_SIM_MS / 4;
-
-	if (rbx_sim_now() < undo->rests_until_ns || !rbx_sim_site(site))
-		return false;
-	*for_ns = rbx_sim_site_draw(site, least_ns, quarter_ns);
-	undo->rests_until_ns = rbx_sim_now() + *for_ns + 2 * quarter_ns;
-	return true;
 }
 
 /* While a named volume lacks something, or something leaves a server, what its record and its
@@ -375,9 +356,9 @@ static void harm_client(struct rbx_sim_client *client)
 
 	if (!client->volume)
 		return; /* it has not started yet */
-	if (is_away(client, RBX_SIM_SITE_client_cut, RBX_SIM_MS, &for_ns))
-		cut_client(client, for_ns);
-	if (is_away(client, RBX_SIM_SITE_slow_client, 0, &for_ns))
+	if (rbx_sim_client_is_away(client, RBX_SIM_SITE_client_cut, RBX_SIM_MS, &for_ns))
+		rbx_sim_client_cut(client, for_ns);
+	if (rbx_sim_client_is_away(client, RBX_SIM_SITE_slow_client, 0, &for_ns))
 		rbx_sim_node_stall(client->node, rbx_sim_now() + for_ns);
 	if (crashes(client)) {
 		rbx_sim_client_has_started(client);
@@ -427,7 +408,8 @@ static void start_those_due(uint64_t now_ns)
 
 		if (rbx_sim_server_has_drained(server)) {
 			harmed(server->node, FELT_NS);
-			server->is_for_good = rbx_sim_world.is_named;
+			server->is_for_good = is_emptied() &&
+					      !rbx_sim_site_chance(RBX_SIM_SITE_server_restart);
 			if (!server->is_for_good)
 				start_later(server);
 		}
@@ -454,6 +436,11 @@ void rbx_sim_harm_now_and_then(void)
 	offer_harmed(rbx_sim_now());
 	if (rbx_sim_world.racks_count)
 		rbx_sim_racks_harm();
+	if (rbx_sim_world.may_fail)
+		rbx_sim_outages_harm();
+	if (is_emptied())
+		rbx_sim_comings_offer(&rbx_sim_world.clients[rbx_sim_site_draw(
+			RBX_SIM_SITE_server_restart, 0, rbx_sim_world.clients_count - 1)]);
 	harm(any_server());
 	harm_client(&rbx_sim_world.clients[rbx_random_below(
 		random, rbx_sim_world.clients_count)]);
@@ -469,13 +456,7 @@ void rbx_sim_harm_heal(void)
 		rbx_sim_node_stall(server->node, 0);
 		rbx_sim_memory_left(server->node, RBX_SIM_MEMORY_BYTES);
 	}
-	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++) {
-		uint32_t node = rbx_sim_world.clients[i].node;
-
-		rbx_sim_cancel(&client_uncuts[i].event);
-		rbx_sim_world.fabric->node_cut(node, false);
-		rbx_sim_node_stall(node, 0);
-	}
+	rbx_sim_client_cuts_heal();
 	rbx_sim_rivals_heal();
 	/* What they move away from servers that drain, clients of named volumes move. */
 	if (rbx_sim_world.is_named)

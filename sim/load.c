@@ -165,7 +165,7 @@ static void account(struct rbx_sim_slot *slot)
 		      (uint32_t)-request->status);
 	if (request->status != 0 && !rbx_sim_memory_excuses(request) &&
 	    !rbx_sim_discards_excuse(client, request) &&
-	    !rbx_sim_loss_excuses(client, request))
+	    !rbx_sim_loss_excuses(client, request) && !rbx_sim_outage_excuses(request))
 		judge_failure(client, request);
 	if (request->op == RBX_READ && request->status == 0)
 		rbx_sim_oracle_read(client->oracle, request->offset,

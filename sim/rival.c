@@ -36,6 +36,8 @@
 /* So long it may take to open the volume before the other one is back. */
 #define OPENS_NS_MAX (40000 * RBX_SIM_MS)
 #define LOOK_AGAIN_NS (10 * RBX_SIM_MS)
+/* In a world of outages it goes on trying for so long (client/keeper_over.c). */
+#define LINGERS_NS (20000 * RBX_SIM_MS)
 #define ONE_IN_TOGETHER 3u
 #define ONE_IN_CUT 3u
 #define ONE_IN_EARLY 3u
@@ -55,6 +57,7 @@ struct rival {
 	uint32_t alone; /* the server that the rival alone reaches */
 	bool has_stood; /* still, and goes on with requests that wait for nothing */
 	bool is_fenced;
+	uint64_t lingers_until_ns;
 	bool has_ended;
 	struct guest {
 		struct rbx_request request;
@@ -179,7 +182,7 @@ static bool submit_all(struct rival *rival)
 
 		if (guest->is_outstanding)
 			continue;
-		if (guest->is_late)
+		if (guest->is_late && rbx_sim_now() >= rival->lingers_until_ns)
 			return true;
 		aim(guest);
 		while (rbx_submit(rival->volume, &request, 1))
@@ -440,6 +443,8 @@ int rbx_sim_rival_fence(struct rbx_sim_client *client)
 	if (has_later_epoch(client->volume->control.named))
 		return -EAGAIN;
 	rival->is_fenced = true;
+	if (rbx_sim_world.may_fail)
+		rival->lingers_until_ns = rbx_sim_now() + LINGERS_NS;
 	rbx_sim_tally(RBX_SIM_TALLY_formers, rival->volume != NULL);
 	rbx_sim_world.fabric->node_fence(rival->node, true);
 	for (uint32_t i = 0; i < REQUESTS; i++)

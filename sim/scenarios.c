@@ -181,7 +181,7 @@ static const enum rbx_sim_site keepings[] = {
 	RBX_SIM_SITE_message_cut,     RBX_SIM_SITE_memory_slow,
 	RBX_SIM_SITE_slow_client,     RBX_SIM_SITE_slow_node,
 	RBX_SIM_SITE_server_drain,    RBX_SIM_SITE_rival,
-	RBX_SIM_SITE_pressure,
+	RBX_SIM_SITE_pressure,	      RBX_SIM_SITE_server_restart,
 };
 
 static void draw_kept(void)
@@ -209,6 +209,35 @@ static void draw_restarted(void)
 	draw_kept();
 	rbx_sim_world.has_memory_files = true;
 	rbx_sim_world.one_replica = rbx_random_below(&rbx_sim_world.random, 2);
+}
+
+/* Too many servers are away at times, and all come back with what they had. */
+static const enum rbx_sim_site outages[] = {
+	RBX_SIM_SITE_outage,	      RBX_SIM_SITE_server_restart,
+	RBX_SIM_SITE_client_crash,    RBX_SIM_SITE_rival,
+	RBX_SIM_SITE_partition,	      RBX_SIM_SITE_slow_node,
+	RBX_SIM_SITE_late_completion, RBX_SIM_SITE_late_placement,
+	RBX_SIM_SITE_scribble,	      RBX_SIM_SITE_stray_write,
+	RBX_SIM_SITE_qp_error,	      RBX_SIM_SITE_no_flush,
+	RBX_SIM_SITE_connect_timeout, RBX_SIM_SITE_connect_cut,
+	RBX_SIM_SITE_clock_skew,      RBX_SIM_SITE_preempt,
+	RBX_SIM_SITE_message_cut,     RBX_SIM_SITE_memory_slow,
+	RBX_SIM_SITE_slow_client,
+};
+
+static void draw_outage(void)
+{
+	draw_kept();
+	rbx_sim_world.has_memory_files = true;
+	rbx_sim_world.may_fail = true;
+}
+
+/* One that submits again at once would have failed all its requests before servers are back. */
+static void outage_load(void)
+{
+	named_load();
+	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
+		rbx_sim_world.clients[i].load.think_ns_max = 2500 * RBX_SIM_MS;
 }
 
 /* Nothing that keeps a server away for a moment: one that cannot be asked is no choice. */
@@ -309,6 +338,8 @@ const struct rbx_sim_scenario rbx_sim_scenarios[] = {
 	  SITES(keepings), 3, draw_kept, named_load, NULL },
 	{ "restarted", "named volumes; servers with memory files restart, and clients crash",
 	  SITES(restarts), 1, draw_restarted, named_load, NULL },
+	{ "outage", "named volumes; most servers are away together, and requests fail meanwhile",
+	  SITES(outages), 1, draw_outage, outage_load, NULL },
 	{ "endpoint", "programs communicate over endpoints, without a server",
 	  SITES(endpoints), 0, draw_nothing, NULL, rbx_sim_endpoints_direct },
 	{ "quiet", "as volume, but without failures and pauses", NULL, 0, 0,

@@ -55,6 +55,8 @@
 	X(server_crash, 300000, 3, "a server stops for good")                 \
 	X(server_restart, 300000, 3, "a server stops and starts again")       \
 	X(partition, 300000, 6, "a server is cut off for a while")            \
+	X(outage, 100000, 5,                                                  \
+	  "most servers are cut off together, or a client from all of them")  \
 	X(slow_node, 300000, 8, "a node stops for a while")                   \
 	X(pressure, 300000, 8, "a server's host runs short of memory")        \
 	X(server_drain, 200000, 3, "a server is asked to end")                \

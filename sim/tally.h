@@ -47,6 +47,11 @@
 	X(former_requests, "requests of former writers that ended after that") \
 	X(opened_without, "named volumes opened without a server that was lost since") \
 	X(returned, "servers that were out, back in a named volume that was open") \
+	X(newcomers, "empty servers that came to a named volume that was open") \
+	X(came_again, "servers that had FAILED, and serve an open volume again") \
+	X(volumes_over, "named volumes of which too few servers were left to go on") \
+	X(volumes_go_on, "the same, that went on when enough were back")      \
+	X(away_requests, "requests that failed for that")                     \
 	X(extents_kept, "extents of servers that return, used as they are")   \
 	X(extents_stale, "the same, copied as they have missed writes")        \
 	X(renames, "named volumes that got another name")                     \

@@ -183,7 +183,7 @@ void rbx_sim_visits_start(struct rbx_sim_client *client)
 	rbx_sim_random_split(&client->visit_random, rbx_sim_world.options->seed,
 			     "visit", client->index);
 	client->visits = NULL;
-	if (client->load.has_flags)
+	if (client->load.has_flags && !rbx_sim_world.may_fail)
 		client->visits = rbx_sim_spawn(client->node, visit_main, client);
 }
 

@@ -11,7 +11,10 @@
  *	talk.c     what it and the programs that serve say to each other
  *	visit.c    volumes that it opens and closes beside its own
  *	harm.c     faults of whole machines, within what is promised to survive
+ *	client_cut.c  a client that reaches no server for a while
  *	rival.c    a former writer of a client's named volume, which lives on
+ *	outage.c   servers that are away together, and come back
+ *	comings.c  counts servers that come to named volumes, and come again
  *	racks.c    servers in racks, which are lost as a whole
  *	drain.c    a server that is asked to end
  *	check.c    invariants after every event
@@ -31,6 +34,7 @@
 #include "sim/oracle.h"
 #include "sim/random.h"
 #include "sim/sim.h"
+#include "sim/sites.h"
 #include "sim/tally.h"
 
 #define RBX_SIM_SERVERS_MAX 64u
@@ -103,6 +107,9 @@ struct rbx_sim_client {
 	struct rbx_sim_waiters waiters; /* threads that want a slot */
 	struct rbx_sim_fiber *threads[RBX_SIM_THREADS_MAX];
 	uint32_t lives_count;
+	bool is_open; /* its volume, and stays so */
+	bool is_offered; /* servers, at this moment: */
+	struct rbx_sim_fiber *offers; /* adds them to its named volume; or NULL */
 	bool is_made; /* its named volume */
 	bool has_other_name; /* that volume, when it was opened last */
 	bool is_renamed; /* that was tried in this life of the client, or is not wanted */
@@ -135,6 +142,7 @@ struct rbx_sim_world {
 	bool is_named; /* volumes have names, and outlive their clients */
 	bool has_memory_files; /* servers that restart are the same ones, and keep those volumes */
 	bool may_lose; /* harm is done all the same, and slabs are lost */
+	bool may_fail; /* harm is done all the same, requests fail, and nothing is lost */
 	bool waits_bounded; /* harm comes singly, and each request ends in time */
 	bool is_quiet; /* no faults at all: a measurement */
 	uint64_t requests_wanted;
@@ -196,6 +204,11 @@ void rbx_sim_named_returned(struct rbx_volume *volume);
 /* Whether the next client may rely on it that all replicas are there: enough servers have accepted
  * a record that says so. Also of a volume without a name. */
 bool rbx_sim_named_is_said(const struct rbx_volume *volume);
+
+/* comings.c */
+/* Servers that have started without their memory are offered to its named volume, if it is open. */
+void rbx_sim_comings_offer(struct rbx_sim_client *client);
+void rbx_sim_comings_join(struct rbx_sim_client *client);
 
 /* Opens it by a context of another machine: as it is, by whichever name. */
 int rbx_sim_named_open_for(const struct rbx_sim_client *client, struct rbx_context *ctx,
@@ -265,19 +278,41 @@ bool rbx_sim_loss_excuses(const struct rbx_sim_client *client,
  * servers that are there. */
 void rbx_sim_loss_repair(void (*offer)(void));
 
+/* outage.c */
+/* Now and then most servers are away. */
+void rbx_sim_outages_harm(void);
+/* Whether a request may have ended so in a world where too many servers are away at times. */
+bool rbx_sim_outage_excuses(const struct rbx_request *request);
+/* In such a world, when it has healed: each volume serves all requests again, without being opened
+ * anew. */
+void rbx_sim_outage_over(void);
+
 /* harm.c */
 void rbx_sim_harm_init(void);
 void rbx_sim_harm_now_and_then(void);
 void rbx_sim_harm_heal(void);
 
-/* Whether the machines of all these servers may fail at once, and no slab is lost if its replicas
- * are in different ones. */
 /* Whether a server that has drained may end now. */
 bool rbx_sim_harm_may_stop(void);
+/* Whether the machines of all these servers may fail at once, and no slab is lost if its replicas
+ * are in different ones. */
 bool rbx_sim_harm_may_take(bool (*is_one)(const struct rbx_sim_server *server, uint32_t which),
 			   uint32_t which);
 /* It fails, and starts again later. */
 void rbx_sim_harm_crash(struct rbx_sim_server *server);
+/* It is cut off for so long. */
+void rbx_sim_harm_cut(const struct rbx_sim_server *server, uint64_t for_ns);
+
+/* client_cut.c */
+void rbx_sim_client_cuts_init(void);
+/* It reaches no server for so long. */
+void rbx_sim_client_cut(const struct rbx_sim_client *client, uint64_t for_ns);
+/* Whether it is to be away now, in the way of the site, and for how long it may be without losing
+ * its lease, plus time to be back: it is back within half of the lease. Its last message may be an
+ * eighth of the lease old, and a try to resume takes time, of which the first one after that counts. */
+bool rbx_sim_client_is_away(const struct rbx_sim_client *client, enum rbx_sim_site site,
+			    uint64_t least_ns, uint64_t *for_ns);
+void rbx_sim_client_cuts_heal(void);
 
 /* racks.c */
 uint32_t rbx_sim_rack_of_node(uint32_t node);

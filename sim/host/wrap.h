@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 struct epoll_event;
+struct rbx_held;
+struct rbx_keeper;
 struct rbx_lender;
 struct rbx_lender_config;
 struct rbx_lender_loan;
@@ -101,6 +103,16 @@ void __real_rbx_upkeep_abandon(struct rbx_upkeep *upkeep);
 /* ../rival.c */
 int __wrap_rbx_named_grant(struct rbx_named *named, struct rbx_session *session);
 int __real_rbx_named_grant(struct rbx_named *named, struct rbx_session *session);
+
+/* ../comings.c */
+int __wrap_rbx_keeper_take(struct rbx_keeper *keeper, uint32_t server, uint64_t former);
+int __real_rbx_keeper_take(struct rbx_keeper *keeper, uint32_t server, uint64_t former);
+int __wrap_rbx_keeper_again(struct rbx_keeper *keeper, uint32_t server, uint32_t failed_place);
+int __real_rbx_keeper_again(struct rbx_keeper *keeper, uint32_t server, uint32_t failed_place);
+void __wrap_rbx_keeper_lose(struct rbx_keeper *keeper);
+void __real_rbx_keeper_lose(struct rbx_keeper *keeper);
+void __wrap_rbx_held_resume(struct rbx_held *held);
+void __real_rbx_held_resume(struct rbx_held *held);
 
 /* loans.c */
 struct rbx_lender *__wrap_rbx_lender_init(void *memory,

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * outage.c - worlds in which more servers are away together than a named volume can do without:
+ * they are cut off, or restart with their memory files, or the client is cut off from all.
+ *
+ * Requests may fail meanwhile, and nothing that was acknowledged is lost. A slab whose first write
+ * was under way may be of no use until the volume is opened again (core/upkeep_slab.c). A client that goes on
+ * finds the same servers again, as long as no other one has opened the volume (client/keeper_over.c).
+ * So when the world has healed, each volume that is open serves all requests again, without being
+ * opened anew.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/volume/volume.h"
+#include "sim/fail.h"
+#include "sim/sites.h"
+#include "sim/tally.h"
+#include "sim/trace.h"
+#include "sim/world.h"
+
+#define AWAY_NS_MAX (14000 * RBX_SIM_MS)
+/* Instead of servers the client is away. */
+#define ONE_IN_CLIENT 3u
+/* One in so many servers stays. */
+#define ONE_IN_STAYS 4u
+/* Servers that have FAILED are tried every few seconds (lib/volume/joins.c). */
+#define GOES_ON_NS (120000 * RBX_SIM_MS)
+#define LOOK_AGAIN_NS (50 * RBX_SIM_MS)
+
+static uint64_t draw_below(uint64_t most)
+{
+	return rbx_sim_site_draw(RBX_SIM_SITE_outage, 0, most - 1);
+}
+
+/* Together, and back one after another. */
+void rbx_sim_outages_harm(void)
+{
+	struct rbx_sim_client *client =
+		&rbx_sim_world.clients[draw_below(rbx_sim_world.clients_count)];
+
+	if (!rbx_sim_site(RBX_SIM_SITE_outage))
+		return;
+	if (!draw_below(ONE_IN_CLIENT)) {
+		rbx_sim_client_cut(client, draw_below(AWAY_NS_MAX));
+		return;
+	}
+	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++)
+		if (draw_below(ONE_IN_STAYS) && rbx_sim_world.servers[i].server)
+			rbx_sim_harm_cut(&rbx_sim_world.servers[i], draw_below(AWAY_NS_MAX));
+}
+
+bool rbx_sim_outage_excuses(const struct rbx_request *request)
+{
+	if (!rbx_sim_world.may_fail || request->status != -EIO)
+		return false;
+	rbx_sim_tally(RBX_SIM_TALLY_away_requests, 1);
+	return true;
+}
+
+/* ---- When all are there again ------------------------------------------------------------ */
+
+struct probe {
+	struct rbx_sim_client *client;
+	uint64_t at;
+	int status;
+};
+
+static void *write_and_read(void *arg)
+{
+	struct probe *probe = arg;
+	struct rbx_sim_client *client = probe->client;
+	uint32_t length = client->load.unit_bytes;
+	char *buf = malloc(length);
+	uint64_t moment;
+	uint32_t number;
+
+	if (!buf)
+		abort();
+	number = rbx_sim_oracle_write(client->oracle, probe->at, buf, length);
+	probe->status = rbx_write(client->volume, buf, length, probe->at);
+	rbx_sim_oracle_written(client->oracle, probe->at, length, number, probe->status);
+	moment = rbx_sim_oracle_moment(client->oracle);
+	if (!probe->status)
+		probe->status = rbx_read(client->volume, buf, length, probe->at);
+	if (!probe->status)
+		rbx_sim_oracle_read(client->oracle, probe->at, buf, length, moment);
+	free(buf);
+	return NULL;
+}
+
+static bool is_dead(const struct rbx_sim_client *client, uint64_t at)
+{
+	const struct rbx_volume_map *map = client->volume->control.flow.map;
+
+	return rbx_slab_health(rbx_slab_at(&map->shape, (uint32_t)(at / rbx_sim_world.slab_bytes))) ==
+	       RBX_SLAB_DEAD;
+}
+
+/* A page of each slab. */
+static void goes_on(struct rbx_sim_client *client)
+{
+	uint64_t until_ns = rbx_sim_now() + GOES_ON_NS;
+	struct probe probe = { .client = client };
+
+	while (probe.at < client->size_bytes) {
+		rbx_sim_on(client->node, write_and_read, &probe);
+		if (probe.status == 0 || is_dead(client, probe.at)) {
+			probe.at += rbx_sim_world.slab_bytes;
+			continue;
+		}
+		if (rbx_sim_now() > until_ns)
+			rbx_sim_fail("goes-on", "client %u: requests fail long after all healed: %d",
+				     client->index, probe.status);
+		rbx_sim_sleep(LOOK_AGAIN_NS);
+	}
+}
+
+void rbx_sim_outage_over(void)
+{
+	for (uint32_t i = 0; rbx_sim_world.may_fail && i < rbx_sim_world.clients_count; i++)
+		goes_on(&rbx_sim_world.clients[i]);
+}
