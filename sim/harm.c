@@ -228,8 +228,9 @@ static bool is_cut(const struct rbx_sim_server *server)
 }
 
 /* A server that was started in the place of one that was emptied may be a member beside that one,
- * which is OUT for ever. An open takes that one for the next one that it does not find (client/
- * crowd.h), so nobody could open the volume: one server in a run is emptied, and no other one ends. */
+ * which is OUT for ever. An open takes that one for the next one that it does not find
+ * (client/crowd.h), so nobody could open the volume: one server in a run is emptied, and no other
+ * one ends. */
 static bool any_was_emptied(void)
 {
 	return is_emptied() && (rbx_sim_site_fired(RBX_SIM_SITE_server_restart) ||

@@ -4,8 +4,9 @@
  * they are cut off, or restart with their memory files, or the client is cut off from all.
  *
  * Requests may fail meanwhile, and nothing that was acknowledged is lost. A slab whose first write
- * was under way may be of no use until the volume is opened again (core/upkeep_slab.c). A client that goes on
- * finds the same servers again, as long as no other one has opened the volume (client/keeper_over.c).
+ * was under way may be of no use until the volume is opened again (core/upkeep_slab.c). A client
+ * that goes on finds the same servers again, as long as no other one has opened the volume
+ * (client/keeper_over.c).
  * So when the world has healed, each volume that is open serves all requests again, without being
  * opened anew.
  */
@@ -92,9 +93,9 @@ static void *write_and_read(void *arg)
 static bool is_dead(const struct rbx_sim_client *client, uint64_t at)
 {
 	const struct rbx_volume_map *map = client->volume->control.flow.map;
+	uint32_t index = (uint32_t)(at / rbx_sim_world.slab_bytes);
 
-	return rbx_slab_health(rbx_slab_at(&map->shape, (uint32_t)(at / rbx_sim_world.slab_bytes))) ==
-	       RBX_SLAB_DEAD;
+	return rbx_slab_health(rbx_slab_at(&map->shape, index)) == RBX_SLAB_DEAD;
 }
 
 /* A page of each slab. */

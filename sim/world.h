@@ -309,7 +309,7 @@ void rbx_sim_client_cuts_init(void);
 void rbx_sim_client_cut(const struct rbx_sim_client *client, uint64_t for_ns);
 /* Whether it is to be away now, in the way of the site, and for how long it may be without losing
  * its lease, plus time to be back: it is back within half of the lease. Its last message may be an
- * eighth of the lease old, and a try to resume takes time, of which the first one after that counts. */
+ * eighth of the lease old, and a try to resume takes time: the first one after that counts. */
 bool rbx_sim_client_is_away(const struct rbx_sim_client *client, enum rbx_sim_site site,
 			    uint64_t least_ns, uint64_t *for_ns);
 void rbx_sim_client_cuts_heal(void);

@@ -5,6 +5,7 @@
  */
 #include <pthread.h>
 
+#include "core/membership_change.h"
 #include "tests/client/keeper_world.h"
 
 #define PLACE 2u /* where one comes again */
@@ -194,6 +195,83 @@ static void volume_goes_on_when_enough_servers_are_there_again(void **state)
 	assert_int_equal(waited(&waiter), 0);
 	assert_false(w->control.servers[PLACE + 1].is_shunned || has_failed(w, PLACE + 1));
 	assert_int_equal(rbx_replica_server(rbx_slab_replica(slab_at(w, 0), 0)), PLACE + 1);
+	end(w);
+}
+
+static void server_that_has_failed_and_is_up_is_given_up(void **state)
+{
+	struct world *w = make(2);
+
+	(void)state;
+	has_slab(w, 0, 1);
+	suspect(w, 0); /* it has refused something */
+	(void)turn(w);
+	assert_true(has_failed(w, 0) && w->control.servers[0].has_failed);
+	assert_true(servers[0].is_renounced);
+	end(w);
+}
+
+/* Else it would be judged there, which waits for the server to have come; and that waits for what
+ * waits there. */
+static void former_place_fails_until_the_server_has_come(void **state)
+{
+	struct world *w = make(2);
+	struct rbx_replica *replica;
+	struct waiter waiter;
+
+	(void)state;
+	has_slab(w, 0, 1);
+	has_slab(w, 1, 0);
+	two_are_lost(w);
+	tells(1);
+	comes_again(&waiter, w, PLACE, 0);
+	replica = rbx_slab_replica(slab_at(w, 1), 0);
+	rbx_replica_take_off(replica);
+	(void)turn(w);
+	assert_false(w->keeper.is_over);
+	assert_int_equal(rbx_replica_server(replica), 0);
+	assert_true(has_failed(w, 0) && !has_failed(w, PLACE));
+	rbx_replica_land(replica);
+	(void)turn(w);
+	assert_int_equal(waited(&waiter), 0);
+	assert_int_equal(rbx_replica_server(replica), PLACE);
+	end(w);
+}
+
+static void newcomer_named_when_the_volume_was_lost_is_put_out(void **state)
+{
+	struct world *w = make(2);
+	struct rbx_membership next;
+	struct waiter waiter;
+	uint64_t newcomer = 77;
+
+	(void)state;
+	rbx_membership_next(&next, &w->named.proposer.membership);
+	assert_true(rbx_membership_add(&next, newcomer));
+	rbx_named_change_to(&w->named, &next);
+	rbx_keeper_propose(&w->keeper);
+	w->keeper.newcomer.state = RBX_NEWCOMER_NAMED;
+	w->keeper.newcomer.incarnation = newcomer;
+	w->keeper.newcomer.server = PLACE + 3;
+	w->control.servers[PLACE + 3].peer = w->control.servers[0].peer;
+	w->control.servers[PLACE + 3].is_given_up = true;
+	two_are_lost(w);
+	for (uint32_t i = 0; i < 2; i++) { /* two of three, as it is named */
+		comes_again(&waiter, w, PLACE + i, i);
+		(void)turn(w);
+		assert_int_equal(waited(&waiter), 0);
+	}
+	assert_false(w->keeper.is_over);
+	/* The record, the next one, which needs no vote of before, and the one that puts it OUT. */
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_true(w->keeper.is_proposing);
+		answers(0, 0);
+		answers(1, 0);
+		(void)turn(w);
+	}
+	assert_int_equal(rbx_membership_find(&w->named.proposer.membership, newcomer)->state,
+			 RBX_MEMBER_OUT);
+	assert_int_equal(w->named.record.copies, 2);
 	end(w);
 }
 
@@ -423,6 +501,9 @@ int main(void)
 		cmocka_unit_test(server_with_the_last_copy_comes_again_with_it),
 		cmocka_unit_test(nobody_is_judged_while_a_server_comes_again),
 		cmocka_unit_test(volume_goes_on_when_enough_servers_are_there_again),
+		cmocka_unit_test(server_that_has_failed_and_is_up_is_given_up),
+		cmocka_unit_test(former_place_fails_until_the_server_has_come),
+		cmocka_unit_test(newcomer_named_when_the_volume_was_lost_is_put_out),
 		cmocka_unit_test(server_that_is_lost_meanwhile_comes_once_more),
 		cmocka_unit_test(volume_does_not_go_on_with_too_few),
 		cmocka_unit_test(volume_that_another_client_has_does_not_go_on),

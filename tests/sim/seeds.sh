@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# 200 seeds of each scenario in which something fails: nothing is found, each fault
+# 120 seeds of each scenario in which something fails: nothing is found, each fault
 # has struck, and each promise has been put to the proof. A fault that never strikes
 # and a check that never looks would prove nothing.
 #
@@ -10,15 +10,17 @@
 # seeds that failed, seconds. It is not done again, so the proof may be stopped at any time, and
 # goes on where it was. What failed is printed.
 #
-# Usage: tests/sim/seeds.sh RDMABOX SCENARIO...
+# Usage: tests/sim/seeds.sh [--seeds N] RDMABOX SCENARIO...
 #        tests/sim/seeds.sh --to SEED --record FILE RDMABOX SCENARIO...
 
 set -uo pipefail
 slice=1000
+seeds=120
 to=0
 record=
 while [[ ${1-} == --* ]]; do
 	case $1 in
+	--seeds) seeds=$2 ;;
 	--to) to=$2 ;;
 	--record) record=$2 ;;
 	*) sed -n 's/^# \(Usage\|       \)/\1/p' "$0" >&2; exit 2 ;;
@@ -62,7 +64,7 @@ trap 'rm -f "$totals"' EXIT
 
 for scenario in "$@"; do
 	echo "$scenario"
-	"$rdmabox" sim --scenario "$scenario" --hunt 1500 --seeds 200 | tee -a "$totals" || failed=1
+	"$rdmabox" sim --scenario "$scenario" --hunt 1500 --seeds "$seeds" | tee -a "$totals" || failed=1
 done
 awk '/^(fault|proof) / { sum[$1 " " $2] += $3 }
 	END { for (name in sum) if (!sum[name]) { print name ": never, in all of them"; bad = 1 }
