@@ -3,6 +3,7 @@
  * crowd.h - a session with each of several servers, which are only asked something. Named volumes
  * are looked for, made, changed and removed in this way. Sessions begin and end at all servers at
  * once, and all are asked at once for a volume (at_once.h).
+ * crowd_look.c looks for a volume.
  *
  * The host knows how servers are named: it makes a crowd, adds their names, and connects.
  */
@@ -17,6 +18,7 @@ struct rbx_crowd {
 	char *names[RBX_MEMBERS_MAX]; /* of the servers: host:port */
 	struct rbx_session *sessions[RBX_MEMBERS_MAX];
 	bool has[RBX_MEMBERS_MAX]; /* the volume that was looked for */
+	bool has_removed[RBX_MEMBERS_MAX]; /* the same: knows that it was removed (removal.h) */
 	uint32_t count;
 	uint32_t away_count; /* servers that were left out */
 	bool may_change; /* it is a pool that tells by itself which servers there are */
@@ -33,8 +35,9 @@ int rbx_crowd_connect(struct rbx_crowd *crowd, struct rbx_sessions *sessions, bo
 /* Ends the sessions, and frees it. Blocks. */
 void rbx_crowd_close(struct rbx_crowd *crowd);
 
-/* Asks all of them for a volume. 0; -ENOENT: none has it; -EACCES: it belongs to another
- * credential wherever it is; or as rbx_named_heard(); reported. */
+/* Asks all of them for a volume. What is left of one that was removed, or was not made to its end,
+ * goes first. 0; -ENOENT: none has it; -EACCES: it belongs to another credential wherever it is;
+ * -EEXIST: there are two of this name; or as rbx_removal_finish(); reported. Blocks. */
 int rbx_crowd_look(struct rbx_crowd *crowd, struct rbx_named *named);
 
 /* Those that are no members have nothing that counts: what is there was left by a client that took

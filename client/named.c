@@ -77,13 +77,24 @@ int rbx_named_look_for_id(struct rbx_named *named, struct rbx_session *session,
 	return look(named, session, named->record.volume_id, volume);
 }
 
+void rbx_named_hear_nothing(struct rbx_named *named)
+{
+	rbx_port_fill(&named->record, 0, sizeof(named->record));
+	rbx_port_copy(named->record.name, named->name, sizeof(named->record.name));
+	rbx_port_fill(named->writer, 0, sizeof(named->writer));
+	named->open_at.count = 0;
+	named->has_two_names = false;
+	named->highest_epoch = 0;
+}
+
 int rbx_named_heard(struct rbx_named *named, uint64_t incarnation,
 		    const struct rbx_wire_volume *volume)
 {
 	if (named->record.volume_id && volume->record.volume_id != named->record.volume_id)
 		return rbx_error(-EEXIST, "there are two volumes %s on these servers: name the servers of one of them",
 				 named->name);
-	if (named->record.epoch && volume->record.epoch)
+	if (named->record.epoch && volume->record.epoch &&
+	    !(volume->record.flags & RBX_WIRE_REMOVED))
 		named->has_two_names |= strcmp(volume->record.name, named->record.name) != 0;
 	named->record.volume_id = volume->record.volume_id;
 	if (rbx_record_is_newer(&volume->record, &named->record))

@@ -38,6 +38,8 @@ struct rbx_named {
 	uint64_t epoch; /* ours */
 	bool is_made; /* it does not exist yet */
 	bool is_removed; /* it is opened for that alone; the caller sets it */
+	bool needs_few; /* the same: for that any servers are enough (removal.h) */
+	bool was_left; /* what was left of one that was removed before has gone now */
 	/* Guards what follows, and record: servers are asked in parallel. Taken before a slab's. */
 	struct rbx_lock lock;
 	struct rbx_proposer proposer;
@@ -55,6 +57,8 @@ int rbx_named_look(struct rbx_named *named, struct rbx_session *session,
  * interrupted the servers know different ones. */
 int rbx_named_look_for_id(struct rbx_named *named, struct rbx_session *session,
 			  struct rbx_wire_volume *volume);
+/* Forgets what was heard. One thread. */
+void rbx_named_hear_nothing(struct rbx_named *named);
 /* Takes what the server of this incarnation said. One thread. 0; -EEXIST: it is another volume
  * than that of the servers before, and has the same name; reported. */
 int rbx_named_heard(struct rbx_named *named, uint64_t incarnation,

@@ -41,6 +41,8 @@ static int mode_choose(struct rbx_named *named, struct rbx_session *session,
 	struct rbx_wire_volume volume;
 	int err = rbx_named_look_for_id(named, session, &volume);
 
+	if (!err && volume.record.flags & RBX_WIRE_REMOVED) /* which the others did not hear of */
+		err = -ENOENT;
 	*mode = err ? RBX_WIRE_OPEN_CREATE : RBX_WIRE_OPEN_ANEW;
 	if (err == -ENOENT)
 		return 0;

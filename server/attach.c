@@ -107,6 +107,7 @@ void rbx_data_qp_accept(struct rbx_server *s, struct rbx_conn_request *request,
 	}
 	data_qp->client = client;
 	client->qps_count++;
+	client->had_qps = true;
 	if (!watch_post(s, data_qp))
 		data_qp_end(s, data_qp);
 }

@@ -94,6 +94,7 @@ struct rbx_client {
 	uint64_t seen_holder_id; /* of the volume that it has looked at last; 0: none */
 	uint64_t seen_returns; /* of that volume */
 	uint32_t qps_count;
+	bool had_qps;
 	struct rbx_owner *owner;
 	char address[RBX_NAME_MAX]; /* where it was admitted from */
 	char name[RBX_NAME_MAX + RBX_CREDENTIAL_BYTES + 4]; /* the same with its credential */

@@ -10,9 +10,21 @@
  * Volumes belong to the owner of the session that made them. An admin sees those of all owners,
  * and may open them only to remove them. Such a session has no way to what is in the volume: it
  * gets no data queue pair (attach.c), no slab (requests.c), and no label or record.
+ *
+ * A session that was opened to remove the volume removes it everywhere, one server after another.
+ * So each of them knows afterwards that it was removed, and in which epoch: whoever finds the
+ * volume at another server asks by its id, and finishes that. A volume that is only forgotten here
+ * leaves nothing.
  */
 #include "core/record.h"
 #include "server/volume_state.h"
+
+/* A command that only changes the volume has no data queue pair. If it was killed, nothing is under
+ * way, and the next one needs not wait for its lease. */
+static bool is_open(const struct rbx_kept_volume *kept)
+{
+	return kept->writer && (kept->writer->connection || kept->writer->had_qps);
+}
 
 static void volume_fill(struct rbx_server *s, const struct rbx_kept_volume *kept,
 			struct rbx_wire_message *answer)
@@ -23,7 +35,7 @@ static void volume_fill(struct rbx_server *s, const struct rbx_kept_volume *kept
 			.record = kept->record,
 			.promised_epoch = kept->acceptor.promised_epoch,
 			.last_epoch = rbx_lender_last_epoch(s->lender),
-			.is_open = kept->writer != NULL,
+			.is_open = is_open(kept),
 		},
 	};
 	memcpy(answer->volume.holder, kept->writer_name, sizeof(kept->writer_name));
@@ -42,7 +54,7 @@ static struct rbx_kept_volume *find(const struct rbx_server *s,
 static bool may_open(const struct rbx_client *client, const struct rbx_kept_volume *kept,
 		     uint32_t mode)
 {
-	if (kept->owner == client->owner)
+	if (!strcmp(kept->record.owner, client->owner->credential))
 		return true;
 	return client->owner->is_admin &&
 	       (mode == RBX_WIRE_OPEN_LOOK || mode == RBX_WIRE_OPEN_REMOVE);
@@ -138,12 +150,22 @@ static uint32_t grant(struct rbx_server *s, struct rbx_client *client,
 	return RBX_REASON_NONE;
 }
 
+/* It was removed by a client that came after the one that gives it to this server once more. */
+static bool is_over_for(const struct rbx_server *s, const struct rbx_wire_volume_open *open)
+{
+	const struct rbx_kept_volume *removed = rbx_volume_find_removed(s, open->volume_id);
+
+	return removed && open->writer_epoch <= removed->record.epoch;
+}
+
 /* Why it may not be opened in this way; or RBX_REASON_NONE. Without a record it is still being
  * made, and is forgotten as soon as its maker is gone: nobody else can have it. */
 static uint32_t open_judge(const struct rbx_server *s, const struct rbx_client *client,
 			   const struct rbx_kept_volume *kept,
 			   const struct rbx_wire_volume_open *open)
 {
+	if (open->mode == RBX_WIRE_OPEN_CREATE && is_over_for(s, open))
+		return RBX_REASON_TAKEN_OVER;
 	if (open->mode == RBX_WIRE_OPEN_CREATE) /* no two have one id, either */
 		return kept || rbx_volume_name_is_taken(s, open->name, NULL) ?
 			       RBX_REASON_NAME_TAKEN :
@@ -178,6 +200,8 @@ static void volume_open(struct rbx_server *s, struct rbx_connection *c,
 
 	abandoned_end(s, open->name);
 	kept = find(s, open);
+	if (!kept && open->mode == RBX_WIRE_OPEN_LOOK && open->volume_id)
+		kept = rbx_volume_find_removed(s, open->volume_id);
 	reason = open_judge(s, c->client, kept, open);
 	if (!reason && open->mode != RBX_WIRE_OPEN_LOOK)
 		reason = grant(s, c->client, open, &kept);
@@ -255,6 +279,7 @@ static void volume_accept(struct rbx_server *s, struct rbx_connection *c,
 	 * has checksums from the beginning or never. */
 	if (record->volume_id != kept->record.volume_id ||
 	    strcmp(record->owner, kept->record.owner) || rbx_membership_fault(&membership) ||
+	    record->flags & RBX_WIRE_REMOVED ||
 	    (kept->record.epoch && (record->flags ^ kept->record.flags) & RBX_WIRE_CHECKSUMS)) {
 		rbx_connection_refuse(s, c, message->request_id, RBX_REASON_MALFORMED);
 		return;
@@ -293,6 +318,7 @@ static void volume_remove(struct rbx_server *s, struct rbx_connection *c,
 	struct rbx_client *client = c->client;
 	struct rbx_kept_volume *kept = client->volume;
 	uint64_t epoch = kept->acceptor.promised_epoch;
+	bool everywhere = client->only_removes;
 
 	if (kept->owner != client->owner)
 		rbx_log(&s->log, "volume %s of %s: admin %s removes it", kept->record.name,
@@ -300,7 +326,10 @@ static void volume_remove(struct rbx_server *s, struct rbx_connection *c,
 			client->name);
 	rbx_data_qps_end(s, client);
 	rbx_volume_unbind(client);
-	rbx_volume_end(s, kept);
+	if (everywhere)
+		rbx_volume_end_everywhere(s, kept);
+	else
+		rbx_volume_end(s, kept);
 	done(s, c, message->request_id, epoch);
 }
 

@@ -18,6 +18,8 @@ struct rbx_kept_volume *rbx_volume_find(const struct rbx_server *s,
 					const char name[RBX_WIRE_VOLUME_NAME_BYTES]);
 /* NULL: there is none of this id. */
 struct rbx_kept_volume *rbx_volume_find_id(const struct rbx_server *s, uint64_t volume_id);
+/* What is known of a volume that was removed; NULL: nothing, or not any more. */
+struct rbx_kept_volume *rbx_volume_find_removed(const struct rbx_server *s, uint64_t volume_id);
 /* Whether another volume has the name, or has reserved it. but: NULL for a new volume. */
 bool rbx_volume_name_is_taken(const struct rbx_server *s,
 			      const char name[RBX_WIRE_VOLUME_NAME_BYTES],
@@ -36,6 +38,9 @@ void rbx_volumes_restored(struct rbx_server *s);
 bool rbx_volume_is_abandoned(const struct rbx_kept_volume *kept);
 /* Nobody is bound to it. Its slabs begin to end, and it is forgotten. */
 void rbx_volume_end(struct rbx_server *s, struct rbx_kept_volume *kept);
+/* The same, by a client that removes it everywhere, in the epoch that was promised. That is known
+ * until other volumes need the entry. */
+void rbx_volume_end_everywhere(struct rbx_server *s, struct rbx_kept_volume *kept);
 /* The session becomes the volume's, and the one before ends. May release the lock for
  * callbacks of messages of that one. */
 void rbx_volume_bind(struct rbx_server *s, struct rbx_kept_volume *kept,

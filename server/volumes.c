@@ -46,17 +46,6 @@ static uint32_t index_of(const struct rbx_server *s, const struct rbx_kept_volum
 	return (uint32_t)(kept - s->volumes.kept);
 }
 
-static struct rbx_kept_volume *entry_take(struct rbx_volumes *v)
-{
-	uint32_t index = v->first_free;
-
-	if (index != NONE)
-		v->first_free = v->kept[index].next_free;
-	else if (v->used < RBX_KEPT_VOLUMES_MAX)
-		index = v->used++;
-	return index == NONE ? NULL : &v->kept[index];
-}
-
 static void entry_give(struct rbx_server *s, struct rbx_kept_volume *kept)
 {
 	*kept = (struct rbx_kept_volume){ .next_free = s->volumes.first_free };
@@ -66,6 +55,49 @@ static void entry_give(struct rbx_server *s, struct rbx_kept_volume *kept)
 bool rbx_volume_is_there(const struct rbx_kept_volume *kept)
 {
 	return kept->holder.id != 0;
+}
+
+static bool is_removed(const struct rbx_kept_volume *kept)
+{
+	return kept->record.flags & RBX_WIRE_REMOVED;
+}
+
+/* Of those that were removed, and whose slabs have ended; or NONE. */
+static uint32_t removed_first(const struct rbx_volumes *v)
+{
+	uint32_t i, first = NONE;
+
+	for (i = 0; i < v->used; i++)
+		if (is_removed(&v->kept[i]) && !v->kept[i].holder.domain &&
+		    (first == NONE || v->kept[i].closed_ns < v->kept[first].closed_ns))
+			first = i;
+	return first;
+}
+
+/* It is not known any more that a volume was removed. */
+static void removed_forget(struct rbx_server *s, struct rbx_kept_volume *kept)
+{
+	rbx_forget_volume(s, kept);
+	kept->record.flags &= ~(uint32_t)RBX_WIRE_REMOVED;
+	if (!kept->holder.domain) /* else when its last slab ends */
+		entry_give(s, kept);
+}
+
+static struct rbx_kept_volume *entry_take(struct rbx_server *s)
+{
+	struct rbx_volumes *v = &s->volumes;
+	uint32_t index = v->first_free;
+
+	if (index == NONE && v->used < RBX_KEPT_VOLUMES_MAX)
+		return &v->kept[v->used++];
+	if (index == NONE) {
+		index = removed_first(v);
+		if (index == NONE)
+			return NULL;
+		removed_forget(s, &v->kept[index]);
+	}
+	v->first_free = v->kept[index].next_free;
+	return &v->kept[index];
 }
 
 struct rbx_kept_volume *rbx_volume_of_holder(const struct rbx_server *s, uint64_t holder_id)
@@ -102,6 +134,17 @@ struct rbx_kept_volume *rbx_volume_find_id(const struct rbx_server *s, uint64_t 
 	return NULL;
 }
 
+struct rbx_kept_volume *rbx_volume_find_removed(const struct rbx_server *s, uint64_t volume_id)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->volumes.used; i++)
+		if (is_removed(&s->volumes.kept[i]) &&
+		    s->volumes.kept[i].record.volume_id == volume_id)
+			return &s->volumes.kept[i];
+	return NULL;
+}
+
 bool rbx_volume_name_is_taken(const struct rbx_server *s,
 			      const char name[RBX_WIRE_VOLUME_NAME_BYTES],
 			      const struct rbx_kept_volume *but)
@@ -123,7 +166,7 @@ static uint32_t kept_take(struct rbx_server *s, const char *credential, uint64_t
 			  struct rbx_kept_volume **out)
 {
 	struct rbx_owner *owner = rbx_owner_take(s, credential);
-	struct rbx_kept_volume *kept = entry_take(&s->volumes);
+	struct rbx_kept_volume *kept = entry_take(s);
 	uint32_t reason = RBX_REASON_TOO_MANY_VOLUMES;
 
 	RBX_ASSERT(owner); /* the client has it too */
@@ -162,10 +205,13 @@ uint32_t rbx_volume_make(struct rbx_server *s, const struct rbx_client *client,
 {
 	const char *credential = client->owner->credential;
 	char error[RBX_ERROR_TEXT_MAX] = "";
-	struct rbx_kept_volume *kept;
+	struct rbx_kept_volume *kept = rbx_volume_find_removed(s, open->volume_id);
 	struct rbx_domain *domain;
 	uint64_t id;
 	uint32_t reason;
+
+	if (kept) /* it was not, by the client that asks, or it was by a client before */
+		removed_forget(s, kept);
 
 	if (rbx_random(&id, sizeof(id)) || !id || rbx_client_find(s, id) ||
 	    rbx_volume_of_holder(s, id))
@@ -198,6 +244,19 @@ static bool is_at_odds(const struct rbx_server *s, const struct rbx_state_volume
 	       (*volume->reserved_name && rbx_volume_name_is_taken(s, volume->reserved_name, NULL));
 }
 
+/* Another volume may have its name. */
+static int removed_restore(struct rbx_server *s, uint32_t index,
+			   const struct rbx_state_volume *volume)
+{
+	s->volumes.kept[index] = (struct rbx_kept_volume){
+		.record = volume->record,
+		.acceptor.promised_epoch = volume->promised_epoch,
+		.closed_ns = rbx_now_ns(),
+	};
+	s->volumes.used = index + 1;
+	return 0;
+}
+
 int rbx_volume_restore(struct rbx_server *s, uint32_t index,
 		       const struct rbx_state_volume *volume)
 {
@@ -209,6 +268,8 @@ int rbx_volume_restore(struct rbx_server *s, uint32_t index,
 	int err;
 
 	RBX_ASSERT(index >= s->volumes.used);
+	if (volume->record.flags & RBX_WIRE_REMOVED)
+		return removed_restore(s, index, volume);
 	if (is_at_odds(s, volume))
 		return rbx_error(-EBADMSG, "memory file %s is damaged: volume %s is at odds with "
 				 "another one", s->options.memory_file, volume->record.name);
@@ -238,7 +299,7 @@ int rbx_volume_restore(struct rbx_server *s, uint32_t index,
 void rbx_volumes_restored(struct rbx_server *s)
 {
 	for (uint32_t i = 0; i < s->volumes.used; i++)
-		if (!rbx_volume_is_there(&s->volumes.kept[i]))
+		if (!rbx_volume_is_there(&s->volumes.kept[i]) && !is_removed(&s->volumes.kept[i]))
 			entry_give(s, &s->volumes.kept[i]);
 }
 
@@ -250,7 +311,10 @@ static void domain_end(struct rbx_server *s, struct rbx_kept_volume *kept)
 		return;
 	s->fabric.ops->destroy_domain(kept->holder.domain);
 	rbx_owner_give(s, kept->owner);
-	entry_give(s, kept);
+	kept->holder.domain = NULL;
+	kept->owner = NULL;
+	if (!is_removed(kept)) /* else until another volume needs the entry */
+		entry_give(s, kept);
 }
 
 void rbx_volume_slab_ended(struct rbx_server *s, struct rbx_kept_volume *kept)
@@ -260,18 +324,34 @@ void rbx_volume_slab_ended(struct rbx_server *s, struct rbx_kept_volume *kept)
 	domain_end(s, kept);
 }
 
-void rbx_volume_end(struct rbx_server *s, struct rbx_kept_volume *kept)
+static void holder_end(struct rbx_server *s, struct rbx_kept_volume *kept)
 {
 	uint64_t id = kept->holder.id;
 
 	RBX_ASSERT(!kept->writer);
 	rbx_log(&s->log, "volume %s removed", kept->record.name);
-	rbx_forget_volume(s, kept);
 	kept->holder.id = 0;
 	kept->owner->volumes_count--;
 	rbx_id_map_remove(&s->volumes.holders, id);
 	rbx_lender_leave(s->lender, id);
 	domain_end(s, kept);
+}
+
+void rbx_volume_end(struct rbx_server *s, struct rbx_kept_volume *kept)
+{
+	rbx_forget_volume(s, kept);
+	holder_end(s, kept);
+}
+
+/* In a memory file the record takes the place of that of the volume by one update. */
+void rbx_volume_end_everywhere(struct rbx_server *s, struct rbx_kept_volume *kept)
+{
+	kept->record.flags |= RBX_WIRE_REMOVED;
+	kept->record.epoch = kept->acceptor.promised_epoch;
+	kept->record.version++;
+	kept->closed_ns = rbx_now_ns();
+	rbx_remember_volume(s, kept);
+	holder_end(s, kept);
 }
 
 /* ---- Who is bound to it ----------------------------------------------------*/

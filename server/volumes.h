@@ -39,14 +39,16 @@ struct rbx_holder {
 
 struct rbx_kept_volume {
 	struct rbx_holder holder;
-	struct rbx_owner *owner; /* the credential that it was made with */
+	struct rbx_owner *owner; /* the credential that it was made with; NULL: it has ended */
 	struct rbx_acceptor acceptor;
-	struct rbx_wire_record record; /* as it was accepted; before that name and id alone */
+	/* As it was accepted; before that name and id alone. Of a volume that was removed it says
+	 * so, and stays. */
+	struct rbx_wire_record record;
 	/* A name that no other volume may get: that it will have, or had until now; "": none. */
 	char reserved_name[RBX_WIRE_VOLUME_NAME_BYTES];
 	char writer_name[RBX_WIRE_HOLDER_BYTES]; /* of the last writer */
 	struct rbx_client *writer; /* the session that is bound to it, or NULL */
-	uint64_t closed_ns; /* when the last writer went */
+	uint64_t closed_ns; /* when the last writer went, or it was removed */
 	uint64_t returns_count; /* how often it was opened to return */
 	uint32_t next_free;
 };

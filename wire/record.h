@@ -27,6 +27,8 @@ enum rbx_wire_record_flags {
 	RBX_WIRE_CHECKSUMS = 1, /* each page has one, kept with its slab */
 	RBX_WIRE_EVEN = 2, /* the writer has closed it, and the replicas of each slab are equal */
 	RBX_WIRE_RESERVED = 4, /* the memory of each slab was borrowed before its first write */
+	/* There is no such volume any more. A server says so; nobody may tell it to a server. */
+	RBX_WIRE_REMOVED = 0x10000,
 };
 
 struct rbx_wire_record {

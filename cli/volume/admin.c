@@ -17,7 +17,7 @@ int volume_call(const struct cli_command *command, int argc, char **argv,
 		return rc;
 	err = call(ctx);
 	if (err)
-		rc = cli_fail(command, "%s%s", rbx_last_error(), err == -EBUSY && !volume_wanted.force ? if_busy : "");
+		rc = cli_fail(command, "%s%s", rbx_last_error(), (err == -EBUSY || err == -EHOSTUNREACH) && !volume_wanted.force ? if_busy : "");
 	rbx_close(ctx);
 	return rc;
 }
@@ -97,7 +97,7 @@ const struct cli_command volume_create_command = {
 	.purpose = "make a volume, which reads as zeros",
 	.notes = "It takes memory of its servers as it is written, a slab at a time, or all at once with\n"
 		 "--reserve. Each slab is on as many servers as there are replicas. SIZE takes the suffixes\n"
-		 "K, M, G and T (1024).",
+		 "K, M, G and T (1024). A command that was interrupted has made the volume at all servers, or at none.",
 	CLI_OPTIONS(create_options),
 	.run = create,
 	.prepare = volume_prepare,
@@ -171,8 +171,9 @@ const struct cli_command volume_rename_command = {
 static const struct cli_option remove_options[] = {
 	VOLUME_NAME,
 	VOLUME_SERVERS("memory servers that have it, all of them"),
-	{ "force", NULL, "even if a program has it open, which is shut out", cli_set_flag,
-	  .field = &volume_wanted.force },
+	{ "force", NULL, "even if a program has it open, or servers are lost", cli_set_flag,
+	  .field = &volume_wanted.force,
+	  .details = "The program is shut out. Without it, more than half of the servers must be given." },
 	VOLUME_REACH,
 };
 
@@ -191,8 +192,10 @@ static int remove_volume(int argc, char **argv)
 const struct cli_command volume_remove_command = {
 	.name = "volume remove",
 	.purpose = "remove a volume, and give its memory back",
-	.notes = "What is in it is lost. A remove that was interrupted is finished by another one. An admin\n"
-		 "of the servers (rdmabox serve --secrets) removes volumes of any owner.",
+	.notes = "What is in it is lost. A remove that was interrupted has happened, or has not: see rdmabox\n"
+		 "volume list, which finishes it, and do it again. A server that is away gives up what it has\n"
+		 "when it is back and a command names it. An admin of the servers (rdmabox serve --secrets)\n"
+		 "removes volumes of any owner.",
 	CLI_OPTIONS(remove_options),
 	.run = remove_volume,
 	.prepare = volume_prepare,

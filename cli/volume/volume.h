@@ -112,7 +112,7 @@ int volume_parse(const struct cli_command *command, int argc, char **argv, int *
 struct rbx_context *volume_device_open(const struct cli_command *command, int *exit_code);
 
 /* Makes one call of the library, and says why it failed; if_busy: what to do if a program has the
- * volume open. */
+ * volume open, or servers are away. */
 int volume_call(const struct cli_command *command, int argc, char **argv,
 		int (*call)(struct rbx_context *ctx), const char *if_busy); /* admin.c */
 

@@ -87,8 +87,8 @@ rbx_volume_create_options_defaults(struct rbx_volume_create_options *options)
  * @options: borrowed during the call; NULL takes the defaults
  *
  * It reads as zeros. A slab takes memory of a server when it is first written, unless it is
- * reserved. If the process dies meanwhile, nothing stays; at worst a volume that some servers
- * have and others do not, which rbx_volume_remove() removes.
+ * reserved. If the process dies meanwhile, the volume was made or it was not; what some servers may
+ * have of it then goes as soon as anybody lists, makes or opens volumes there.
  *
  * Returns 0, or:
  *	-EEXIST: a server has a volume of this name
@@ -315,10 +315,12 @@ int rbx_volume_scrub(struct rbx_volume *volume, uint64_t offset, uint64_t length
 
 /**
  * rbx_volume_remove() - removes a named volume, and gives its memory back.
- * @force: also if a program has it open: that one is shut out
+ * @force: also if a program has it open: that one is shut out; and also if so few of its servers
+ *	are given that those could not open it, for the others will not come back
  *
- * Servers that do not have it are no error, as long as one has. So a remove that was
- * interrupted is finished by another one.
+ * A remove that was interrupted has happened or has not. If it has, whoever looks for volumes at
+ * these servers next finishes it: a server that was away gives up what it has when it is named
+ * again.
  *
  * It must belong to the credential of @ctx, unless that is an admin at the servers
  * (rdmabox-serve(1)).
@@ -326,10 +328,10 @@ int rbx_volume_scrub(struct rbx_volume *volume, uint64_t offset, uint64_t length
  * Returns 0, or:
  *	-ENOENT: none of the servers has it
  *	-EACCES: it belongs to another credential
- *	-EBUSY: a program has it open; rbx_last_error() names it
- *	-EEXIST: servers have different volumes of this name, as after a remove that did not
- *		reach all servers: name those of one of them
- *	-ESTALE: a program opened it meanwhile, and nothing was removed
+ *	-EBUSY: a program has it open, rbx_last_error() names it; or opened it meanwhile
+ *	-EHOSTUNREACH: too few of its servers are given
+ *	-EEXIST: servers have different volumes of this name: name those of one of them
+ *	-ESTALE: a program opened it meanwhile
  *	-E...: as rbx_peer_connect()
  * Context: any thread; blocks until all servers have answered.
  */

@@ -5,12 +5,13 @@
  * Each server is asked over a session of its own. A volume that is being made has no record
  * until all servers were granted to us, and a server forgets it if our session ends before it has
  * one. So a process that dies half way leaves nothing, except between the first and the last
- * server that accepts the record; then the name is taken, and a remove gives it back. The memory of
- * a volume that is reserved is borrowed before (named_memory.h).
+ * server that accepts the record; the next one who looks for the volume has these forget it
+ * (client/removal.h). The memory of a volume that is reserved is borrowed before (named_memory.h).
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/removal.h"
 #include "core/volume.h"
 #include "include/rdmabox/named_volume.h"
 #include "lib/error.h"
@@ -43,6 +44,17 @@ static int crowd_begin(struct rbx_context *ctx, const char *call, const char *se
 		       const char *name, struct rbx_named *named, struct rbx_crowd **crowd)
 {
 	return rbx_admin_begin(ctx, call, servers, name, rbx_crowd_open, named, crowd);
+}
+
+/* What is left of a volume of this name, which is none any more. */
+static int name_clear(struct rbx_crowd *crowd, const char *name)
+{
+	struct rbx_named before;
+	int err = rbx_named_init(&before, name, "a client that needs the name");
+
+	if (!err)
+		err = rbx_crowd_look(crowd, &before);
+	return err == -ENOENT || err == -EACCES ? 0 : err; /* the servers say whose it is */
 }
 
 int rbx_admin_grant_all(struct rbx_named *named, const struct rbx_crowd *crowd)
@@ -198,6 +210,8 @@ int rbx_volume_create(struct rbx_context *ctx, const char *servers, const char *
 	memory.progress = taken.progress;
 	memory.user = taken.user;
 	err = record_make(&named, crowd, size, &taken);
+	if (!err)
+		err = name_clear(crowd, name);
 	if (!err)
 		err = make(&named, crowd, &memory);
 	rbx_crowd_close(crowd);
@@ -435,9 +449,12 @@ int rbx_volume_rename(struct rbx_context *ctx, const char *servers, const char *
 		err = crowd_begin(ctx, "rbx_volume_rename", servers, name, &named, &crowd);
 	if (err)
 		return err;
-	err = strcmp(named.name, taken) ?
-		      rename_to(&named, crowd, taken) :
-		      rbx_error(-EINVAL, "the new name is the one that volume %s has", taken);
+	if (!strcmp(named.name, taken))
+		err = rbx_error(-EINVAL, "the new name is the one that volume %s has", taken);
+	if (!err)
+		err = name_clear(crowd, taken);
+	if (!err)
+		err = rename_to(&named, crowd, taken);
 	rbx_crowd_close(crowd);
 	return err;
 }
@@ -445,21 +462,26 @@ int rbx_volume_rename(struct rbx_context *ctx, const char *servers, const char *
 /* ---- Removing -------------------------------------------------------------------------*/
 
 /* Nothing is removed before all servers have shut out everybody else: who is refused by one of
- * them has changed nothing. */
+ * them has changed nothing. If another client has found what we had removed, it finishes that. */
 static int remove_all(struct rbx_named *named, struct rbx_crowd *crowd, bool force)
 {
-	uint32_t i;
-	int err = rbx_crowd_look(crowd, named);
+	char why[RBX_ERROR_TEXT_MAX];
+	int err, look_err;
 
 	named->is_removed = true;
+	named->needs_few = force;
+	err = rbx_crowd_look(crowd, named);
+	if (err == -ENOENT && named->was_left)
+		return 0;
 	if (!err)
 		err = rbx_named_begin(named, force);
 	if (!err)
-		err = rbx_admin_grant_all(named, crowd);
-	for (i = 0; i < crowd->count && !err; i++)
-		if (crowd->has[i])
-			err = forget(crowd->sessions[i]);
-	return err;
+		err = rbx_removal_do(named, crowd);
+	if (err != -ESTALE)
+		return err;
+	snprintf(why, sizeof(why), "%s", rbx_last_error());
+	look_err = rbx_crowd_look(crowd, named);
+	return look_err == -ENOENT ? 0 : rbx_error(err, "%s", why);
 }
 
 int rbx_volume_remove(struct rbx_context *ctx, const char *servers, const char *name,

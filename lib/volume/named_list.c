@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * named_list.c - tells which named volumes servers have (include/rdmabox/named_volume.h).
+ *
+ * A volume that some of its servers do not have may be what is left of one that was removed, or
+ * was not made to its end. It is looked for as by anybody, which removes such a rest
+ * (client/removal.h).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -140,12 +144,54 @@ static void infos_give(struct found *found, struct rbx_volume_info *infos, uint3
 	}
 }
 
+static int list_of_all(struct rbx_crowd *crowd, struct found *found)
+{
+	uint32_t i;
+	int err = 0;
+
+	found->count = 0;
+	for (i = 0; i < crowd->count && !err; i++)
+		err = list_of(crowd->sessions[i], found);
+	return err;
+}
+
+/* Whether a member that was asked does not have it. */
+static bool is_half(const struct found_volume *one, const struct rbx_crowd *crowd)
+{
+	uint32_t i;
+
+	for (i = 0; i < crowd->count; i++) {
+		uint64_t incarnation = rbx_session_incarnation(crowd->sessions[i]);
+
+		if (rbx_record_has_member(&one->record, incarnation) &&
+		    !rbx_member_set_has(&one->there, incarnation))
+			return true;
+	}
+	return false;
+}
+
+/* What cannot be removed, or is still being made, is listed. */
+static bool rests_are_gone(struct rbx_crowd *crowd, const struct found *found)
+{
+	struct rbx_named named;
+	bool any = false;
+	uint32_t i;
+
+	for (i = 0; i < found->count; i++) {
+		if (!is_half(&found->volumes[i], crowd) ||
+		    rbx_named_init(&named, found->volumes[i].record.name, "a list of volumes"))
+			continue;
+		(void)rbx_crowd_look(crowd, &named);
+		any |= named.was_left;
+	}
+	return any;
+}
+
 int rbx_volume_list_sized(struct rbx_context *ctx, const char *servers,
 			  struct rbx_volume_info *infos, uint32_t max, size_t info_bytes)
 {
 	struct found found = { 0 };
 	struct rbx_crowd *crowd;
-	uint32_t i;
 	int err;
 
 	if (!ctx || !servers || (max && !infos))
@@ -155,8 +201,9 @@ int rbx_volume_list_sized(struct rbx_context *ctx, const char *servers,
 		err = rbx_crowd_open(ctx, servers, &crowd);
 	if (err)
 		return err;
-	for (i = 0; i < crowd->count && !err; i++)
-		err = list_of(crowd->sessions[i], &found);
+	err = list_of_all(crowd, &found);
+	if (!err && rests_are_gone(crowd, &found))
+		err = list_of_all(crowd, &found);
 	rbx_crowd_close(crowd);
 	if (!err)
 		infos_give(&found, infos, max, info_bytes);

@@ -55,7 +55,10 @@ static int newcomers_look(struct addition *a)
 		if (is_given(a->crowd, newcomer_at(a, i)))
 			continue;
 		err = rbx_named_look_for_id(&a->named, a->newcomers->sessions[i], &volume);
-		if (!err)
+		if (!err && volume.record.flags & RBX_WIRE_REMOVED)
+			a->named.highest_epoch =
+				RBX_MAX(a->named.highest_epoch, volume.promised_epoch);
+		else if (!err)
 			err = rbx_named_heard(&a->named, newcomer_at(a, i), &volume);
 		else if (err == -ENOENT)
 			err = 0;

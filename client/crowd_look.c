@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * crowd_look.c - looks for a volume at several servers (crowd.h).
+ *
+ * All are asked by the name. Those that do not know it by that, and are named by the record that
+ * others have, are asked by the id: a rename may have been interrupted, or a removal. What such a
+ * removal has left is removed first (removal.h), so nobody finds it: a name is that of one volume,
+ * even if a server that was away is back with another one that was removed meanwhile.
+ */
+#include "client/at_once.h"
+#include "client/crowd.h"
+#include "client/removal.h"
+#include "client/session.h"
+
+struct looking {
+	struct rbx_crowd *crowd;
+	struct rbx_named *named;
+	struct rbx_wire_volume *volumes; /* what each server has said */
+	struct rbx_at_once looked;
+};
+
+static int look_at_one(void *user, uint32_t index)
+{
+	const struct looking *looking = user;
+
+	return rbx_named_look(looking->named, looking->crowd->sessions[index],
+			      &looking->volumes[index]);
+}
+
+/* 0: it has said none. */
+static uint64_t id_at(const struct looking *looking, uint32_t index)
+{
+	return looking->looked.results[index].err ? 0 : looking->volumes[index].record.volume_id;
+}
+
+/* What servers have said of one volume; in the order of the list, whichever answered first. */
+static int id_hear(const struct looking *looking, uint64_t volume_id)
+{
+	struct rbx_crowd *crowd = looking->crowd;
+	uint32_t i;
+	int err = 0;
+
+	rbx_named_hear_nothing(looking->named);
+	for (i = 0; i < crowd->count && !err; i++) {
+		crowd->has[i] = id_at(looking, i) == volume_id;
+		crowd->has_removed[i] = false;
+		if (crowd->has[i])
+			err = rbx_named_heard(looking->named,
+					      rbx_session_incarnation(crowd->sessions[i]),
+					      &looking->volumes[i]);
+	}
+	return err;
+}
+
+/* Members that do not know it by the name. any_lacks: receives whether one knows nothing of it. */
+static int others_look(struct rbx_crowd *crowd, struct rbx_named *named, bool *any_lacks)
+{
+	struct rbx_wire_volume volume;
+	uint64_t incarnation;
+	uint32_t i;
+	int err;
+
+	*any_lacks = false;
+	for (i = 0; i < crowd->count; i++) {
+		incarnation = rbx_session_incarnation(crowd->sessions[i]);
+		if (crowd->has[i] || !rbx_record_has_member(&named->record, incarnation))
+			continue;
+		err = rbx_named_look_for_id(named, crowd->sessions[i], &volume);
+		*any_lacks |= err == -ENOENT;
+		if (err == -EACCES || err == -ENOENT)
+			continue;
+		if (!err)
+			err = rbx_named_heard(named, incarnation, &volume);
+		if (err)
+			return err;
+		crowd->has_removed[i] = volume.record.flags & RBX_WIRE_REMOVED;
+		crowd->has[i] = !crowd->has_removed[i];
+	}
+	return 0;
+}
+
+/* is_left: receives whether the volume is none, and what was left of it has gone now. */
+static int id_judge(const struct looking *looking, uint64_t volume_id, bool *is_left)
+{
+	bool any_lacks;
+	int err = id_hear(looking, volume_id);
+
+	*is_left = false;
+	if (!err)
+		err = others_look(looking->crowd, looking->named, &any_lacks);
+	if (err)
+		return err;
+	*is_left = rbx_removal_is_left(looking->named, any_lacks);
+	return *is_left ? rbx_removal_finish(looking->named, looking->crowd) : 0;
+}
+
+static void id_drop(struct looking *looking, uint64_t volume_id)
+{
+	uint32_t i;
+
+	for (i = 0; i < looking->crowd->count; i++)
+		if (id_at(looking, i) == volume_id)
+			looking->looked.results[i].err = -ENOENT;
+}
+
+static bool is_first_of_id(const struct looking *looking, uint32_t index)
+{
+	uint32_t i = 0;
+
+	while (id_at(looking, i) != id_at(looking, index))
+		i++;
+	return i == index;
+}
+
+/* volume_id: receives that of the only one that is there; 0: none is. */
+static int ids_judge(struct looking *looking, uint64_t *volume_id)
+{
+	uint64_t heard_id = 0;
+	bool is_left;
+	uint32_t i;
+	int err;
+
+	*volume_id = 0;
+	for (i = 0; i < looking->crowd->count; i++) {
+		uint64_t id = id_at(looking, i);
+
+		if (!id || !is_first_of_id(looking, i))
+			continue;
+		heard_id = id;
+		err = id_judge(looking, id, &is_left);
+		if (err)
+			return err;
+		if (is_left)
+			id_drop(looking, id);
+		else if (*volume_id)
+			return rbx_error(-EEXIST, "there are two volumes %s on these servers: name the servers of one of them",
+					 looking->named->name);
+		else
+			*volume_id = id;
+	}
+	return *volume_id && heard_id != *volume_id ? id_judge(looking, *volume_id, &is_left) : 0;
+}
+
+/* Another client may have one of the same name, at servers that ours does not need: -EACCES in
+ * none_err. */
+static int errors_check(const struct looking *looking, int *none_err)
+{
+	uint32_t i;
+	int err;
+
+	*none_err = -ENOENT;
+	for (i = 0; i < looking->crowd->count; i++) {
+		err = looking->looked.results[i].err;
+		if (err == -EACCES)
+			*none_err = err;
+		else if (err && err != -ENOENT)
+			return rbx_at_once_error(&looking->looked, i);
+	}
+	return 0;
+}
+
+static int look(struct looking *looking)
+{
+	const char *name = looking->named->name;
+	uint64_t volume_id;
+	int none_err, err = rbx_at_once_do(&looking->looked, looking->crowd->count, false,
+					   look_at_one, looking);
+
+	if (!err)
+		err = errors_check(looking, &none_err);
+	if (!err)
+		err = ids_judge(looking, &volume_id);
+	if (err || volume_id)
+		return err;
+	return none_err == -EACCES ?
+		       rbx_error(none_err, "volume %s belongs to another credential; use that one",
+				 name) :
+		       rbx_error(none_err, "there is no volume %s on these servers", name);
+}
+
+int rbx_crowd_look(struct rbx_crowd *crowd, struct rbx_named *named)
+{
+	struct looking looking = {
+		.crowd = crowd,
+		.named = named,
+		.volumes = rbx_memory_make(crowd->count * sizeof(*looking.volumes)),
+	};
+	int err = looking.volumes ? look(&looking) : rbx_error(-ENOMEM, "out of memory");
+
+	rbx_at_once_free(&looking.looked);
+	rbx_memory_free(looking.volumes);
+	return err;
+}
