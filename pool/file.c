@@ -68,7 +68,8 @@ static int opened_read(struct pool_file *file, int fd, struct rbx_members *membe
 	if (!err)
 		err = rbx_pool_lines_parse(file->path, text, length_bytes, members);
 	if (!err && !members->count)
-		err = rbx_error(-EINVAL, "%s: no line has a server", file->path);
+		err = rbx_error(-EINVAL, "%s: no line has a server: write host:port, one in a line",
+				file->path);
 	free(text);
 	return err;
 }
@@ -80,7 +81,8 @@ static int file_read(struct pool_file *file, struct rbx_members *members)
 	int err;
 
 	if (fd < 0)
-		return rbx_error(-errno, "%s: %s", file->path, strerror(errno));
+		return rbx_error(-errno, "the file of the pool cannot be read, which has a line host:port for each server: %s: %s",
+				 file->path, strerror(errno));
 	if (fstat(fd, &file->seen))
 		err = rbx_error(-errno, "%s: %s", file->path, strerror(errno));
 	else if (!S_ISREG(file->seen.st_mode))

@@ -33,6 +33,10 @@ static int list_open(struct rbx_pool *pool, const char *place)
 	struct rbx_members members = { .count = 0 };
 	int err = list ? 0 : rbx_error(-ENOMEM, "out of memory");
 
+	if (strstr(place, "://"))
+		err = rbx_error(-EINVAL, "\"%.80s\" is no pool: give host:port,host:port..., file:PATH or etcd://HOST:PORT/NAME",
+				place);
+
 	while (!err && (address = strsep(&rest, ",")))
 		err = address_add(&members, address, place);
 	if (!err)

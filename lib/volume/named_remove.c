@@ -119,8 +119,9 @@ static int empty_check(struct rbx_named *named, const struct rbx_crowd *crowd,
 		return rbx_error(-EADDRINUSE, "server %s is in use by volume %s, and has slabs of it: they have to be moved before, and one replica cannot be moved",
 				 server, named->record.name);
 	if (others_count < named->record.replicas)
-		return rbx_error(-ENOSPC, "without server %s volume %s has %u servers for %u replicas: add one first",
-				 server, named->record.name, others_count, named->record.replicas);
+		return rbx_error(-ENOSPC, "without server %s volume %s has %u server%s for %u replicas: add one first",
+				 server, named->record.name, others_count,
+				 others_count == 1 ? "" : "s", named->record.replicas);
 	return 0;
 }
 

@@ -165,10 +165,12 @@ static int result_error(struct etcd_http *http, const struct etcd_transfer *tran
 		     ETCD_ANSWER_BYTES_MAX);
 		return -EFBIG;
 	}
-	TELL("etcd at %s: %.200s", endpoint(http), why);
 	curl_easy_getinfo(transfer->easy, CURLINFO_PRETRANSFER_TIME_T, &connected);
-	if (!connected) /* so nothing was sent */
+	if (!connected) { /* so nothing was sent */
+		TELL("etcd at %s: %.200s; is an etcd running there?", endpoint(http), why);
 		return -EHOSTUNREACH;
+	}
+	TELL("etcd at %s: %.200s", endpoint(http), why);
 	return transfer->result == CURLE_OPERATION_TIMEDOUT ? -ETIMEDOUT : -EPROTO;
 }
 

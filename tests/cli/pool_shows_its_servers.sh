@@ -16,7 +16,11 @@ expect_refusal 'no pool; add --pool' pool status
 expect_refusal 'unknown command .stats.; did you mean .status.' pool stats
 expect_refusal 'no command; give status' pool
 expect_refusal 'exclude each other' pool status "$one" --insecure --secret-file /dev/null
-expect_refusal 'No such file' pool status "file:$scratch/pool"
+expect_refusal 'has a line host:port for each server: .*: No such file' pool status "file:$scratch/pool"
+: >"$scratch/pool"
+expect_refusal 'no line has a server: write host:port, one in a line' pool status "file:$scratch/pool"
+expect_refusal 'zoo.* is no pool: give host:port,host:port..., file:PATH or etcd://' pool status zoo://x
+expect_refusal 'etcd at 127.0.0.1:1: .*; is an etcd running there' pool status etcd://127.0.0.1:1/x
 expect_refusal 'NAME is wanted' pool status etcd://127.0.0.1:2379
 expect_refusal 'is named twice' pool status "$one,$one"
 printf '%s\nnonsense\n' "$one" >"$scratch/pool"
