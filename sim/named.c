@@ -33,7 +33,8 @@ struct rbx_volume *rbx_sim_named_take(struct rbx_sim_client *client)
 	return volume;
 }
 
-/* It is made smaller than it has to be. */
+/* It is made smaller than it has to be. What a client has left that died meanwhile goes by itself, as
+ * soon as servers know of its end. */
 static int make(struct rbx_sim_client *client, const char *servers, const char *name)
 {
 	struct rbx_volume_create_options options;
@@ -43,9 +44,7 @@ static int make(struct rbx_sim_client *client, const char *servers, const char *
 	options.replicas = client->volume_options.replicas;
 	options.checksums = client->volume_options.checksums;
 	err = rbx_volume_create(client->ctx, servers, name, RBX_PAGE_BYTES, &options);
-	if (err == -EEXIST) /* at some servers only */
-		err = rbx_volume_remove(client->ctx, servers, name, true);
-	return err ? err : -EAGAIN;
+	return err && err != -EEXIST ? err : -EAGAIN;
 }
 
 static int grow(struct rbx_sim_client *client, const char *servers, const char *name)

@@ -5,7 +5,8 @@ has not, and the same command can be given again. A relay stands before each ser
 command sends, and has it killed instead of forwarding one message.
 
 Usage: killed_commands_are_whole.py RDMABOX EVERY ADDRESS ADDRESS ADDRESS ADDRESS
-EVERY: 1 to kill at each message, N at each N-th one."""
+EVERY: 1 to kill at each message, N at each N-th one. Of those that make and remove a volume each one
+counts."""
 
 import json
 import random
@@ -130,11 +131,12 @@ class Steps:
         self.relay.run(STEPS_MAX, ["list", "--servers", THREE])
         self.hello = self.relay.sent // 3 - 1  # messages of each server that only connect to it
 
-    def each(self, prepare, words, servers, check, connections=3):
+    def each(self, prepare, words, servers, check, connections=3, every=None):
         """prepare() makes what there is before. check() is called after the kill, and gives the
         command again."""
+        every = every or self.every
         words = [*words, "--servers", servers]
-        messages = connections * self.hello + random.randrange(self.every)
+        messages = connections * self.hello + random.randrange(every)
         count = 0
         while True:
             prepare()
@@ -145,7 +147,7 @@ class Steps:
             except AssertionError:
                 print(f"{words}, killed after {messages} messages", file=sys.stderr)
                 raise
-            messages += self.every
+            messages += every
             count += 1
         for name in listed():
             volume("remove", name, servers=ALL)
@@ -222,9 +224,9 @@ def main():
     """All of them."""
     steps = Steps(EVERY)
     new = ["create", "one", "--size", "2M"]
-    steps.each(lambda: None, new, THREE, create_again)
+    steps.each(lambda: None, new, THREE, create_again, every=1)
     steps.each(lambda: None, [*new, "--reserve"], THREE, create_again)
-    steps.each(create("--reserve"), ["remove", "one"], THREE, remove_again)
+    steps.each(create("--reserve"), ["remove", "one"], THREE, remove_again, every=1)
     steps.each(create(), ["grow", "one", "--size", "4M"], THREE, grow_again)
     steps.each(create("--reserve"), ["grow", "one", "--size", "4M"], THREE, grow_again)
     steps.each(create(), ["rename", "one", "two"], THREE, rename_again)

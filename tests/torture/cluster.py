@@ -2,6 +2,7 @@
 """The servers of a proof, and the etcd that they announce themselves to, as processes that are
 killed and started again at the same address."""
 
+import json
 import os
 import random
 import signal
@@ -152,6 +153,16 @@ class Cluster:
             wait_for("all have announced themselves", self.is_announced)
         self.run("volume", "create", "db", "--size", f"{self.options.volume_mib}M",
                  "--replicas", str(self.options.replicas), "--servers", self.pool)
+
+    def show(self):
+        """What the servers know of the volume."""
+        return json.loads(self.run("volume", "show", "db", "--json", "--servers", self.addresses))
+
+    def is_whole(self):
+        """All servers are of the volume, and each slab has all its copies."""
+        shown = self.show()
+        return shown["copies"] == self.options.replicas and \
+            sum(one["state"] == "in" for one in shown["members"]) == len(self.servers)
 
     def is_announced(self):
         """Whether the pool has all servers."""

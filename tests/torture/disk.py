@@ -16,7 +16,7 @@ from cluster import Fault, kill, wait_for
 FILES = 48
 BYTES_MAX = 60000
 CHECK_S = 300
-REBUILT_S = 5  # after a server has returned all of it has usually been copied
+SETTLED_S = 3  # by then a client has seen that a server was restarted
 
 
 def contents(seed, name, number):
@@ -103,15 +103,30 @@ class Disk:
                  nbdkit.poll() is not None, CHECK_S)
         if nbdkit.poll() is not None:
             return False
-        self.start("nbdfuse", self.fuse, "--unix", socket)
+        nbdfuse = self.start("nbdfuse", self.fuse, "--unix", socket)
         file = os.path.join(self.fuse, "nbd")
-        wait_for("nbdfuse serves", lambda: os.path.exists(file))
+        wait_for("nbdfuse serves", lambda: os.path.exists(file) or
+                 nbdfuse.poll() is not None, CHECK_S)
+        if nbdfuse.poll() is not None:
+            kill(nbdkit)
+            os.remove(socket)
+            return False
         if is_new:
             self.run("mkfs.ext4", "-q", "-F", file)
         self.loop = self.run("losetup", "-f", "--show", file)
         self.run("mount", "-o", "errors=remount-ro", self.loop, self.tree)
         self.check()
         return True
+
+    def attach_at_last(self, is_new):
+        """The same. A server may die while the volume is opened: then it is opened again."""
+        until = time.monotonic() + CHECK_S
+        while not self.attach(is_new):
+            if time.monotonic() > until:
+                raise Fault(f"nbdkit has ended; see {self.folder}/log")
+            self.torture.log("nbdkit has ended at once")
+            self.processes.clear()
+            time.sleep(0.5)
 
     def check(self):
         """Of each file."""
@@ -175,8 +190,7 @@ def carry(torture, must_kill_servers):
             number += 1
             disk = Disk(torture, number)
             try:
-                if not disk.attach(number == 1):
-                    raise Fault(f"nbdkit has ended; see {disk.folder}/log")
+                disk.attach_at_last(number == 1)
                 worker = disk.work()
                 time.sleep(torture.rng.uniform(0.2, 6))
                 if worker.poll() is not None:
@@ -190,8 +204,7 @@ def carry(torture, must_kill_servers):
             killer.join()
     disk = Disk(torture, number + 1)
     try:
-        if not disk.attach(False):
-            raise Fault(f"nbdkit has ended; see {disk.folder}/log")
+        disk.attach_at_last(False)
     finally:
         disk.detach(signal.SIGTERM)
     torture.done = sum(max(numbers) for numbers in read_journal(disk.journal).values())
@@ -208,14 +221,14 @@ def kill_servers(torture, stop):
         stop.wait(rng.uniform(0, 2))
         server.start()
         wait_for("a server is ready", server.is_up)
-        wait_for("all servers are of the volume", lambda: is_whole(torture), CHECK_S)
-        stop.wait(REBUILT_S)
+        stop.wait(SETTLED_S)
+        wait_for("the volume is whole again", lambda: stop.is_set() or is_whole(torture), CHECK_S)
 
 
 def is_whole(torture):
     """As far as can be seen from here."""
     try:
-        return len(torture.members()) == len(torture.cluster.servers)
+        return torture.cluster.is_whole()
     except Fault:
         return False
 
