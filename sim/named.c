@@ -33,8 +33,8 @@ struct rbx_volume *rbx_sim_named_take(struct rbx_sim_client *client)
 	return volume;
 }
 
-/* It is made smaller than it has to be. What a client has left that died meanwhile goes by itself, as
- * soon as servers know of its end. */
+/* It is made smaller than it has to be. What a client has left that died meanwhile goes by itself,
+ * as soon as servers know of its end. */
 static int make(struct rbx_sim_client *client, const char *servers, const char *name)
 {
 	struct rbx_volume_create_options options;
