@@ -109,6 +109,19 @@ static int connect_one(struct rbx_volume_control *control, uint32_t index,
 	return err;
 }
 
+/* All that were connected before may be gone, so those say nothing. */
+static int shape_check(const struct rbx_volume_control *control, uint32_t index)
+{
+	const struct rbx_peer *peer = control->servers[index].peer;
+	uint64_t slab_bytes = 1ull << control->flow.map->shape.slab_shift;
+
+	if (rbx_peer_slab_bytes(peer) == slab_bytes)
+		return 0;
+	return rbx_error(-EINVAL, "server %s lends slabs of %llu bytes, and the volume has slabs of %llu; start it with that --slab",
+			 rbx_peer_name(peer), (unsigned long long)rbx_peer_slab_bytes(peer),
+			 (unsigned long long)slab_bytes);
+}
+
 /* To a volume without a name it is added at once. */
 static int join(struct rbx_volume_control *control, uint32_t index,
 		const struct rbx_joining *joining)
@@ -117,7 +130,7 @@ static int join(struct rbx_volume_control *control, uint32_t index,
 
 	if (err)
 		return err;
-	err = rbx_volume_slab_bytes_check(control, index);
+	err = shape_check(control, index);
 	if (err)
 		rbx_volume_server_drop(control, index);
 	else
@@ -180,10 +193,12 @@ static void former_drop(struct rbx_keeper *keeper, uint64_t incarnation)
 
 /* ---- Who has FAILED ---------------------------------------------------------------------- */
 
-bool rbx_joining_any_has_failed(const struct rbx_volume_control *control)
+bool rbx_joining_may_return(const struct rbx_volume_control *control)
 {
 	uint32_t i;
 
+	if (rbx_keeper_any_is_out(control->named))
+		return true;
 	for (i = 0; i < control->server_count; i++)
 		if (may_come_again(control, i))
 			return true;

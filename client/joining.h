@@ -23,14 +23,15 @@ struct rbx_joining {
 };
 
 /* 0; -EINVAL: it is one already, or lends slabs of another length; -ENOSPC: there are too many;
- * -EOPNOTSUPP: it has a name and one replica; -EAGAIN: not yet; -ENODEV, -EEXIST: as
+ * -EOPNOTSUPP: it has a name and one replica; -EAGAIN: not yet; -ENOENT, -EEXIST: as
  * rbx_keeper_welcome(); as rbx_session_open(); reported. Blocks. */
 int rbx_joining_add(struct rbx_volume_control *control, const struct rbx_joining *joining);
 /* Whether a server of this address is in use. One that has FAILED (core/held.h) is not: it may be
  * asked for the volume once more. */
 bool rbx_joining_is_used(const struct rbx_volume_control *control, const char *address);
-/* Whether there is such a one; the place of the one of this address, or -1. */
-bool rbx_joining_any_has_failed(const struct rbx_volume_control *control);
+/* Whether a server of a named volume is OUT, or has FAILED. */
+bool rbx_joining_may_return(const struct rbx_volume_control *control);
+/* The place of the one of this address that has FAILED, or -1. */
 int rbx_joining_failed_at(const struct rbx_volume_control *control, const char *address);
 
 /* ---- While all are opened ------------------------------------------------------------------- */

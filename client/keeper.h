@@ -156,7 +156,7 @@ bool rbx_keeper_is_done_with(const struct rbx_keeper *keeper, uint32_t server);
 /* Whether a server is OUT, so that it may return. */
 bool rbx_keeper_any_is_out(struct rbx_named *named);
 /* While the server is connected: it makes the volume, or returns (newcomer.h). returns: only if it
- * is OUT. 0; -EAGAIN: it is about to be OUT, and what it has is still needed; -ENODEV: it does not
+ * is OUT. 0; -EAGAIN: it is about to be OUT, and what it has is still needed; -ENOENT: it does not
  * return; -ENOSPC: it drains; -errno; reported. */
 int rbx_keeper_welcome(struct rbx_named *named, struct rbx_session *session, bool returns,
 		       struct rbx_returned *returned);

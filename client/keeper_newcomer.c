@@ -64,7 +64,7 @@ int rbx_keeper_welcome(struct rbx_named *named, struct rbx_session *session, boo
 		return rbx_error(-ENOSPC, "server %s drains: it lends nothing to volume %s",
 				 rbx_session_name(session), named->record.name);
 	if (returns && place == RBX_PLACE_NOT)
-		return rbx_error(-ENODEV, "server %s was none of the servers of volume %s",
+		return rbx_error(-ENOENT, "server %s was none of the servers of volume %s",
 				 rbx_session_name(session), named->record.name);
 	return place == RBX_PLACE_OUT ? rbx_newcomer_return(named, session, returned) :
 				      rbx_newcomer_join(named, session);

@@ -17,23 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/joining.h"
-#include "lib/clock.h"
+#include "client/join_tries.h"
 #include "lib/volume/named.h"
 
-#define LOOK_EVERY_MS 2000
-#define RETRY_FIRST_MS 2000u
-#define RETRY_MAX_MS 60000u
-#define RETRY_FAILED_MS 4000u
-
-/* What came of the last try to add a member. */
-struct rbx_join_try {
-	char address[RBX_POOL_ADDRESS_BYTES];
-	uint64_t incarnation; /* another one is another server: tried at once */
-	uint64_t next_ns;
-	uint32_t wait_ms;
-	bool is_member; /* still */
-};
+RBX_STATIC_ASSERT(RBX_JOIN_ADDRESS_BYTES == RBX_POOL_ADDRESS_BYTES, "of a member");
 
 static void tell(struct rbx_volume *volume, enum rbx_event_kind kind, const char *address,
 		 const char *reason)
@@ -86,62 +73,24 @@ static bool is_left_out(const struct rbx_volume_joins *joins, const char *addres
 
 /* ---- Trying -----------------------------------------------------------------------------*/
 
-static struct rbx_join_try *try_find(struct rbx_volume_joins *joins, const char *address)
-{
-	uint32_t i;
-
-	for (i = 0; i < joins->tries_count; i++)
-		if (!strcmp(joins->tries[i].address, address))
-			return &joins->tries[i];
-	return NULL;
-}
-
-/* There is room: a member has one, and those of former members were dropped. */
-static struct rbx_join_try *try_of(struct rbx_volume_joins *joins,
-				   const struct rbx_pool_member *member)
-{
-	struct rbx_join_try *one = try_find(joins, member->address);
-
-	if (!one) {
-		one = &joins->tries[joins->tries_count++];
-		*one = (struct rbx_join_try){ .incarnation = member->incarnation };
-		strcpy(one->address, member->address);
-	} else if (one->incarnation != member->incarnation) {
-		one->incarnation = member->incarnation;
-		one->next_ns = 0;
-		one->wait_ms = 0;
-	}
-	return one;
-}
-
-static void tries_of_former_drop(struct rbx_volume_joins *joins,
+static void tries_of_former_drop(struct rbx_join_tries *tries,
 				 const struct rbx_pool_member *members, size_t count)
 {
 	struct rbx_join_try *one;
 	uint32_t i, kept = 0;
 	size_t m;
 
-	for (i = 0; i < joins->tries_count; i++)
-		joins->tries[i].is_member = false;
+	for (i = 0; i < tries->count; i++)
+		tries->all[i].is_member = false;
 	for (m = 0; m < count; m++) {
-		one = try_find(joins, members[m].address);
+		one = rbx_join_try_find(tries, members[m].address);
 		if (one)
 			one->is_member = true;
 	}
-	for (i = 0; i < joins->tries_count; i++)
-		if (joins->tries[i].is_member)
-			joins->tries[kept++] = joins->tries[i];
-	joins->tries_count = kept;
-}
-
-static bool is_used(struct rbx_volume *volume, const char *address)
-{
-	bool is;
-
-	pthread_mutex_lock(&volume->add_lock);
-	is = rbx_joining_is_used(&volume->control, address);
-	pthread_mutex_unlock(&volume->add_lock);
-	return is;
+	for (i = 0; i < tries->count; i++)
+		if (tries->all[i].is_member)
+			tries->all[kept++] = tries->all[i];
+	tries->count = kept;
 }
 
 /* A program cannot do anything about a server that returns, unless that one has no room. */
@@ -150,36 +99,51 @@ static bool is_of_interest(const struct rbx_volume_joins *joins, int err)
 	return joins->only_returns ? err == -ENOSPC || err == -EDQUOT : err != -EAGAIN;
 }
 
-static void member_try(struct rbx_volume *volume, const struct rbx_pool_member *member)
+enum outcome {
+	NOT_TRIED,
+	ADDED,
+	FAILED, /* as it did before */
+	FAILED_FIRST,
+};
+
+/* There is room: a member has a try, and those of former members were dropped. */
+static enum outcome member_add(struct rbx_volume *volume, const struct rbx_pool_member *member,
+			       int *err)
 {
 	struct rbx_volume_joins *joins = &volume->joins;
 	struct rbx_join_try *one;
-	bool is_first;
-	int err;
+	enum outcome outcome = NOT_TRIED;
 
-	if (member->draining || is_used(volume, member->address))
+	pthread_mutex_lock(&volume->add_lock);
+	if (rbx_joining_is_used(&volume->control, member->address))
+		goto out;
+	one = rbx_join_try_of(&joins->tries, member->address, member->incarnation);
+	if (!rbx_join_try_is_due(one))
+		goto out;
+	*err = rbx_volume_server_add(volume, member->address, member->labels,
+				     joins->only_returns);
+	outcome = rbx_join_tried(one, &volume->control, *err) ? FAILED_FIRST :
+		  *err						? FAILED :
+								  ADDED;
+out:
+	pthread_mutex_unlock(&volume->add_lock);
+	return outcome;
+}
+
+static void member_try(struct rbx_volume *volume, const struct rbx_pool_member *member)
+{
+	struct rbx_volume_joins *joins = &volume->joins;
+	enum outcome outcome;
+	int err = 0;
+
+	if (member->draining)
 		return;
-	one = try_of(joins, member);
-	if (rbx_now_ns() < one->next_ns)
-		return;
-	err = rbx_volume_add_member(volume, member);
-	if (!err) {
-		one->wait_ms = 0;
-		one->next_ns = 0;
+	outcome = member_add(volume, member, &err);
+	if (outcome == ADDED)
 		tell(volume, RBX_EVENT_SERVER_ADDED, member->address,
 		     joins->only_returns ? "it is there again" : "it came into the pool");
-		return;
-	}
-	is_first = !one->wait_ms;
-	one->wait_ms = is_first ? RETRY_FIRST_MS : RBX_MIN(2 * one->wait_ms, RETRY_MAX_MS);
-	/* Requests fail for as long as it is away. */
-	if (rbx_volume_named_waits_for(volume, member->address))
-		one->wait_ms = RBX_MIN(one->wait_ms, RETRY_FAILED_MS);
-	/* Its slabs, or a second address, or it was none before: it will not change soon. */
-	if (err == -EINVAL || err == -ENODEV)
-		one->wait_ms = RETRY_MAX_MS;
-	one->next_ns = rbx_after_ms(one->wait_ms);
-	if (is_first && is_of_interest(joins, err) && !is_left_out(joins, member->address))
+	else if (outcome == FAILED_FIRST && is_of_interest(joins, err) &&
+		 !is_left_out(joins, member->address))
 		tell(volume, RBX_EVENT_SERVER_LEFT_OUT, member->address, rbx_last_error());
 }
 
@@ -193,12 +157,12 @@ static void *joins_run(void *volume_pointer)
 	int fd = rbx_pool_event_fd(joins->pool);
 
 	left_out_tell(volume);
-	while (members && rbx_pool_worker_wait(&joins->worker, fd, LOOK_EVERY_MS)) {
+	while (members && rbx_pool_worker_wait(&joins->worker, fd, RBX_JOIN_LOOK_MS)) {
 		size_t i, count = rbx_pool_members_get(joins->pool, members, RBX_POOL_MEMBERS_MAX);
 
 		if (joins->only_returns && !rbx_volume_named_may_return(volume))
 			continue;
-		tries_of_former_drop(joins, members, count);
+		tries_of_former_drop(&joins->tries, members, count);
 		for (i = 0; i < count && rbx_pool_worker_wait(&joins->worker, -1, 0); i++)
 			member_try(volume, &members[i]);
 	}
@@ -213,8 +177,8 @@ int rbx_volume_joins_start(struct rbx_volume *volume)
 
 	if (!joins->pool)
 		return 0;
-	joins->tries = calloc(RBX_POOL_MEMBERS_MAX, sizeof(*joins->tries));
-	if (!joins->tries)
+	joins->tries.all = calloc(RBX_SERVERS_MAX, sizeof(*joins->tries.all));
+	if (!joins->tries.all)
 		return rbx_error(-ENOMEM, "out of memory");
 	err = rbx_pool_worker_open(&joins->worker);
 	if (err)
@@ -231,6 +195,6 @@ void rbx_volume_joins_stop(struct rbx_volume *volume)
 		rbx_pool_worker_close(&joins->worker);
 	rbx_pool_close(joins->pool);
 	free(joins->left_out);
-	free(joins->tries);
+	free(joins->tries.all);
 	*joins = (struct rbx_volume_joins){ .pool = NULL };
 }

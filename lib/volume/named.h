@@ -20,8 +20,6 @@ int rbx_volume_named_begin(struct rbx_volume *volume, const char *servers, char 
 int rbx_volume_named_watch(struct rbx_volume *volume, const char *servers);
 /* Whether a server is OUT, or has FAILED. */
 bool rbx_volume_named_may_return(struct rbx_volume *volume);
-/* Whether the one at this address has FAILED. */
-bool rbx_volume_named_waits_for(struct rbx_volume *volume, const char *address);
 /* Before the thread of joins.c is stopped: it does not wait for that any more. */
 void rbx_volume_named_join_no_more(struct rbx_volume *volume);
 

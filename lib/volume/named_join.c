@@ -22,20 +22,9 @@ bool rbx_volume_named_may_return(struct rbx_volume *volume)
 	bool may;
 
 	pthread_mutex_lock(&volume->add_lock);
-	may = rbx_keeper_any_is_out(volume->control.named) ||
-	      rbx_joining_any_has_failed(&volume->control);
+	may = rbx_joining_may_return(&volume->control);
 	pthread_mutex_unlock(&volume->add_lock);
 	return may;
-}
-
-bool rbx_volume_named_waits_for(struct rbx_volume *volume, const char *address)
-{
-	bool waits;
-
-	pthread_mutex_lock(&volume->add_lock);
-	waits = rbx_joining_failed_at(&volume->control, address) >= 0;
-	pthread_mutex_unlock(&volume->add_lock);
-	return waits;
 }
 
 void rbx_volume_named_join_no_more(struct rbx_volume *volume)

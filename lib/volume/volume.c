@@ -338,29 +338,19 @@ uint64_t rbx_volume_size(const struct rbx_volume *volume)
 	return rbx_volume_map_bytes(volume->control.flow.map);
 }
 
-static int server_add(struct rbx_volume *volume, const char *server, const char *labels,
-		      bool returns)
+int rbx_volume_add_server(struct rbx_volume *volume, const char *server)
 {
-	int err = rbx_guard_wait(volume->ctx, "rbx_volume_add_server");
+	int err;
 
+	if (!volume || !server || !*server)
+		return rbx_error(-EINVAL, "a volume and the server's host:port must be given");
+	err = rbx_guard_wait(volume->ctx, "rbx_volume_add_server");
 	if (err)
 		return err;
 	pthread_mutex_lock(&volume->add_lock);
-	err = rbx_volume_server_add(volume, server, labels, returns);
+	err = rbx_volume_server_add(volume, server, "", false);
 	pthread_mutex_unlock(&volume->add_lock);
 	return err;
-}
-
-int rbx_volume_add_server(struct rbx_volume *volume, const char *server)
-{
-	if (!volume || !server || !*server)
-		return rbx_error(-EINVAL, "a volume and the server's host:port must be given");
-	return server_add(volume, server, "", false);
-}
-
-int rbx_volume_add_member(struct rbx_volume *volume, const struct rbx_pool_member *member)
-{
-	return server_add(volume, member->address, member->labels, volume->joins.only_returns);
 }
 
 int rbx_volume_discard(struct rbx_volume *volume, uint64_t offset,

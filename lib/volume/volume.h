@@ -25,6 +25,7 @@
 
 #include <pthread.h>
 
+#include "client/join_tries.h"
 #include "client/volume.h"
 #include "lib/context.h"
 #include "lib/peer/peer.h"
@@ -46,8 +47,7 @@ struct rbx_volume_joins {
 	bool only_returns; /* of a named volume whose servers are a list: those that are OUT */
 	struct rbx_left_out *left_out; /* at the beginning; until the thread has told of them */
 	uint32_t left_out_count;
-	struct rbx_join_try *tries; /* of the thread */
-	uint32_t tries_count;
+	struct rbx_join_tries tries; /* of the thread */
 };
 
 struct rbx_volume {
@@ -93,9 +93,6 @@ int rbx_volume_server_add(struct rbx_volume *volume, const char *address, const 
 /* Connects to each server of "host:port,host:port", or to those of a pool that can be. told: a
  * pool that says more of them than their addresses; it may be the same. */
 int rbx_volume_servers_open(struct rbx_volume *volume, const char *servers, const char *told);
-
-/* volume.c: as rbx_volume_add_server(), for a member of the pool of joins.c. */
-int rbx_volume_add_member(struct rbx_volume *volume, const struct rbx_pool_member *member);
 
 /* joins.c */
 

@@ -192,7 +192,7 @@ static void former_one_is_forgotten(void **state)
 	assert_int_equal(servers[1].asked.record.members_count, 3);
 	/* It would be another new one, and does not return. */
 	talk_err = -ENODATA;
-	assert_int_equal(rbx_keeper_welcome(&w->named, session, true, NULL), -ENODEV);
+	assert_int_equal(rbx_keeper_welcome(&w->named, session, true, NULL), -ENOENT);
 	assert_int_equal(rbx_keeper_welcome(&w->named, session, false, NULL), -ENODATA);
 	end(w);
 }

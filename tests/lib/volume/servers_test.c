@@ -195,6 +195,29 @@ static void server_that_cannot_be_added_leaves_its_place_free(void **state)
 	rbx_volume_close(volume);
 }
 
+/* All that were there are gone, so none of them says how long the slabs of the volume are. */
+static void last_server_comes_again_with_other_slabs_and_is_refused(void **state)
+{
+	struct fake_server *only = fake_server_start("only:1", SLAB_BYTES, 4);
+	struct rbx_volume *volume = open_volume("only:1", 1, 0);
+	bool *is_free = &volume->control.upkeep.servers[0].is_free;
+	struct rbx_volume_status status;
+
+	(void)state;
+	fake_server_kill(only);
+	for (uint32_t ms = 0; ms < PATIENCE_MS && !RBX_LOAD_ACQUIRE(is_free); ms++) {
+		poll_all();
+		usleep(1000);
+	}
+	assert_true(RBX_LOAD_ACQUIRE(is_free));
+	fake_server_start("other:1", 2 * SLAB_BYTES, 4);
+	assert_int_equal(rbx_volume_add_server(volume, "other:1"), -EINVAL);
+	assert_non_null(strstr(rbx_last_error(), "start it with that --slab"));
+	rbx_volume_status(volume, &status);
+	assert_int_equal(status.servers_up, 0);
+	rbx_volume_close(volume);
+}
+
 static void server_whose_slabs_make_no_volume_is_named(void **state)
 {
 	static const uint64_t sizes[] = { RBX_SLAB_BYTES_MIN / 2,
@@ -227,6 +250,7 @@ int main(void)
 		TEST(one_of_many_is_not_there_nothing_stays_open),
 		TEST(servers_come_and_go_without_end_and_the_volume_heals),
 		TEST(server_that_cannot_be_added_leaves_its_place_free),
+		TEST(last_server_comes_again_with_other_slabs_and_is_refused),
 		TEST(server_whose_slabs_make_no_volume_is_named),
 	};
 
