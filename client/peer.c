@@ -162,6 +162,21 @@ void rbx_peer_unpark(struct rbx_channel *channel)
 
 /* ---- For the users of the peer ----------------------------------------------------- */
 
+void rbx_peer_set_timeout(struct rbx_peer *peer, uint32_t peer_timeout_ms)
+{
+	rbx_monitor_enter(&peer->repairs->monitor);
+	rbx_peer_state_set_timeout(&peer->recovery.state, (uint64_t)peer_timeout_ms * 1000000);
+	peer->recovery.look_at_ns = 0; /* the next look for a stall, too */
+	rbx_monitor_wake(&peer->repairs->monitor);
+	rbx_monitor_leave(&peer->repairs->monitor);
+	rbx_session_set_silence(peer->session, peer_timeout_ms / 2);
+}
+
+bool rbx_peer_is_broken(const struct rbx_peer *peer)
+{
+	return RBX_LOAD_RELAXED(&peer->recovery.state.up_since_ns) == UINT64_MAX;
+}
+
 bool rbx_peer_is_up(struct rbx_peer *peer)
 {
 	return rbx_peer_state_is_settled(&peer->recovery.state, rbx_now_ns());

@@ -63,6 +63,11 @@ void rbx_peer_leave(struct rbx_peer *peer);
  * is under way ends. Any thread; does not block. */
 void rbx_peer_renounce(struct rbx_peer *peer, const char *reason);
 
+/* Its peer timeout is another one from now on. Any thread; does not block. */
+void rbx_peer_set_timeout(struct rbx_peer *peer, uint32_t peer_timeout_ms);
+
+/* Whether it is being repaired, or was given up. Any thread: it guards nothing. */
+bool rbx_peer_is_broken(const struct rbx_peer *peer);
 /* Whether it has been up for a while, so that another peer is not needed. Any thread. */
 bool rbx_peer_is_up(struct rbx_peer *peer);
 /* Why it broke the last time; for a peer that is down. */

@@ -273,6 +273,17 @@ void rbx_volume_server_close(struct rbx_volume_control *control, uint32_t index)
 		rbx_peer_leave(peer);
 }
 
+void rbx_volume_servers_set_timeout(struct rbx_volume_control *control, uint32_t peer_timeout_ms)
+{
+	uint32_t i;
+
+	RBX_STORE_RELAXED(&control->upkeep.timeout_ns, peer_timeout_ms * 1000000ull);
+	for (i = 0; i < control->server_count; i++)
+		if (control->servers[i].peer)
+			rbx_peer_set_timeout(control->servers[i].peer, peer_timeout_ms);
+	rbx_volume_upkeep_wake(control);
+}
+
 /* ---- All of them ----------------------------------------------------------------*/
 
 static void open_act(void *user, uint32_t index)

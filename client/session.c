@@ -24,7 +24,7 @@ static struct rbx_session *session_make(struct rbx_sessions *sessions,
 	session->events = *events;
 	rbx_monitor_init(&session->monitor);
 	config.secret = sessions->secret;
-	config.silence_ns = sessions->silence_ms * RBX_NS_PER_MS;
+	config.silence_ns = RBX_LOAD_RELAXED(&sessions->silence_ms) * RBX_NS_PER_MS;
 	memcpy(config.credential, sessions->credential, sizeof(config.credential));
 	rbx_borrower_init(&session->borrower, &config);
 	return session;
@@ -54,7 +54,7 @@ static void clock_stop(struct rbx_session *session)
 /* A server that has no room for one more handshake will have some soon. */
 static int handshake_patiently(struct rbx_session *session)
 {
-	uint64_t end_ns = rbx_now_ns() + 2 * session->sessions->silence_ms *
+	uint64_t end_ns = rbx_now_ns() + 2 * rbx_session_silence_ms(session) *
 						 RBX_NS_PER_MS;
 	uint32_t try;
 	int err;
@@ -106,7 +106,7 @@ out_free:
  * of close waits. */
 static void say_bye(struct rbx_session *session)
 {
-	uint32_t wait_ms = RBX_MIN(RBX_MAX(session->sessions->silence_ms, BYE_MS_MIN),
+	uint32_t wait_ms = RBX_MIN(RBX_MAX(rbx_session_silence_ms(session), BYE_MS_MIN),
 				   BYE_MS_MAX);
 	uint64_t until_ns = rbx_now_ns() + wait_ms * RBX_NS_PER_MS;
 
@@ -130,6 +130,17 @@ void rbx_session_close(struct rbx_session *session)
 	rbx_session_release(session);
 	clock_stop(session);
 	session_free(session);
+}
+
+void rbx_session_set_silence(struct rbx_session *session, uint32_t silence_ms)
+{
+	struct rbx_borrower *borrower = &session->borrower;
+
+	rbx_monitor_enter(&session->monitor);
+	borrower->config.silence_ns = silence_ms * RBX_NS_PER_MS;
+	borrower->lease.timeout_ns = borrower->config.silence_ns;
+	rbx_clock_soon(session->clock); /* heartbeats may be due earlier */
+	rbx_monitor_leave(&session->monitor);
 }
 
 void rbx_session_hold_asks(struct rbx_session *session)

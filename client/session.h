@@ -40,11 +40,13 @@ struct rbx_session;
 /* What the sessions of one owner have in common. The host keeps it, inside a structure of its
  * own that has the device and the secret. */
 struct rbx_sessions {
-	struct rbx_root secret; /* borrowed; no bytes: there is no secret */
+	/* Borrowed, by each session until it is open; so no session is being opened while it is
+	 * changed. No bytes: there is no secret. */
+	struct rbx_root secret;
 	char credential[RBX_CREDENTIAL_BYTES]; /* whose secret it is; empty: it has no name */
 	/* After such a silence a server counts as lost: half of the peer timeout. The rest is
 	 * for resuming (core/peer_state.h). */
-	uint32_t silence_ms;
+	uint32_t silence_ms; /* atomic: for sessions that are opened later */
 	uint32_t last_generation; /* atomic: of the connections of all of them */
 };
 
@@ -85,6 +87,9 @@ int rbx_session_open_name(struct rbx_sessions *sessions, const char *name,
  * seconds.
  */
 void rbx_session_close(struct rbx_session *session);
+
+/* Its server counts as lost after such a silence from now on. Does not block. */
+void rbx_session_set_silence(struct rbx_session *session, uint32_t silence_ms);
 
 /*
  * Makes one attempt at a new control connection: after lost(), or at any time if a data queue

@@ -49,7 +49,7 @@ uint32_t rbx_session_left_ms(const struct rbx_session *session)
 	uint64_t now_ns = rbx_now_ns();
 
 	if (!session->until_ns)
-		return session->sessions->silence_ms;
+		return rbx_session_silence_ms(session);
 	if (session->until_ns < now_ns + RBX_NS_PER_MS)
 		return 1;
 	return (uint32_t)((session->until_ns - now_ns) / RBX_NS_PER_MS);
@@ -104,7 +104,7 @@ static void ask_over(struct rbx_session *session, struct rbx_ask *ask)
 static void ask_send(struct rbx_session *session, struct rbx_ask *ask)
 {
 	rbx_borrower_ask(&session->borrower, ask,
-			 session->sessions->silence_ms, rbx_now_ns());
+			 rbx_session_silence_ms(session), rbx_now_ns());
 	if (ask->state == RBX_ASK_OVER)
 		return;
 	session->is_taken = true;

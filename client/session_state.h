@@ -61,6 +61,12 @@ struct rbx_session {
 	uintptr_t teller; /* rbx_thread_self() of the teller; 0: none. Atomic */
 };
 
+/* For so long the server may be silent. */
+static inline uint32_t rbx_session_silence_ms(const struct rbx_session *session)
+{
+	return RBX_LOAD_RELAXED(&session->sessions->silence_ms);
+}
+
 /* ---- session_ask.c ---------------------------------------------------------------*/
 
 void rbx_session_take(struct rbx_session *session);

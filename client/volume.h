@@ -93,6 +93,9 @@ void rbx_volume_send(struct rbx_flow *flow, uint32_t server,
 
 /* Connects to the server of a place, by its name. */
 int rbx_volume_server_open(struct rbx_volume_control *control, uint32_t index);
+/* The peer timeout is another one from now on, for the upkeep and for all servers that it has. The
+ * host sets that of servers to come, and holds the lock of joining.h. Does not block. */
+void rbx_volume_servers_set_timeout(struct rbx_volume_control *control, uint32_t peer_timeout_ms);
 /* Says BYE to it, if there is one. */
 void rbx_volume_server_close(struct rbx_volume_control *control, uint32_t index);
 /* Begins to connect to all places, by their names. Afterwards open_err of each place has its

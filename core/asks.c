@@ -23,9 +23,14 @@
 
 #include "core/status.h"
 
+static uint64_t timeout_ns(const struct rbx_upkeep *upkeep)
+{
+	return RBX_LOAD_RELAXED(&upkeep->timeout_ns);
+}
+
 static uint64_t patience_ns(const struct rbx_upkeep *upkeep)
 {
-	return upkeep->timeout_ns / 4;
+	return timeout_ns(upkeep) / 4;
 }
 
 static void mark(struct rbx_upkeep *upkeep, enum rbx_server_mark mark, uint32_t server,
@@ -97,14 +102,14 @@ static void judge(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 	} else if (is_refusal(asked, err)) {
 		mark(upkeep, RBX_SERVER_REFUSED, asked->server,
 		     upkeep->now_ns +
-			     RBX_UPKEEP_LEND_TIMES * upkeep->timeout_ns);
+			     RBX_UPKEEP_LEND_TIMES * timeout_ns(upkeep));
 		if (err != -ETIMEDOUT) /* that is for now */
 			mark(upkeep, RBX_SERVER_FULL, asked->server, retry_ns(upkeep));
 	}
 	if (asked->is_late)
 		rbx_asks_avoid(upkeep, asked->server,
 			       upkeep->now_ns +
-				       RBX_UPKEEP_AVOID_TIMES * upkeep->timeout_ns);
+				       RBX_UPKEEP_AVOID_TIMES * timeout_ns(upkeep));
 	else if (err && asked->kind == RBX_CALL_MAP)
 		rbx_asks_avoid(upkeep, asked->server,
 			       retry_ns(upkeep));

@@ -100,7 +100,7 @@ struct rbx_call {
 };
 
 struct rbx_borrower_config {
-	struct rbx_root secret; /* borrowed; no bytes: there is no secret */
+	struct rbx_root secret; /* borrowed until it is UP; empty: there is no secret */
 	char credential[RBX_CREDENTIAL_BYTES]; /* whose secret it is; empty: it has no name */
 	uint64_t silence_ns; /* after such a silence the server counts as lost */
 };

@@ -320,6 +320,7 @@ static void go_up(struct rbx_borrower *b, uint64_t now_ns)
 	b->seals = b->new_seals;
 	if (!b->welcome.session_id) /* else it says the same again */
 		b->welcome = *welcome;
+	b->config.secret.bytes = NULL; /* the session has a key of its own (root_of()) */
 	RBX_STORE_RELAXED(&b->free_bytes, welcome->free_bytes);
 	rbx_borrower_drains_note(b, welcome->draining);
 	b->attach_serial = 0;

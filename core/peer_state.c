@@ -44,10 +44,17 @@ void rbx_peer_state_init(struct rbx_peer_state *state, uint64_t timeout_ns)
 	state->up_since_ns = UINT64_MAX;
 }
 
+void rbx_peer_state_set_timeout(struct rbx_peer_state *state, uint64_t timeout_ns)
+{
+	RBX_STORE_RELAXED(&state->timeout_ns, timeout_ns);
+	state->eighth_ns = RBX_MIN(timeout_ns, state->lease_ns) / 8;
+}
+
 void rbx_peer_state_opened(struct rbx_peer_state *state, uint64_t lease_ns,
 			   uint64_t now_ns)
 {
 	enter(state, RBX_PEER_UP);
+	state->lease_ns = lease_ns;
 	state->eighth_ns = RBX_MIN(state->timeout_ns, lease_ns) / 8;
 	RBX_STORE_RELAXED(&state->up_since_ns, now_ns);
 }

@@ -82,7 +82,8 @@ enum rbx_peer_action {
 
 struct rbx_peer_state {
 	enum rbx_peer_phase phase;
-	uint64_t timeout_ns; /* T */
+	uint64_t timeout_ns; /* T; atomic, as any thread calls is_settled() */
+	uint64_t lease_ns; /* as it was told by opened() */
 	uint64_t eighth_ns; /* of T, or of the lease if that is shorter */
 	uint64_t drained_by_ns; /* while draining: it is abandoned then */
 	uint64_t deadline_ns; /* while broken: no try begins later */
@@ -99,6 +100,8 @@ void rbx_peer_state_init(struct rbx_peer_state *state, uint64_t timeout_ns);
 /* lease_ns: how long the server keeps the loans of a silent client. */
 void rbx_peer_state_opened(struct rbx_peer_state *state, uint64_t lease_ns,
 			   uint64_t now_ns);
+/* T is another one from now on. While it is broken, no deadline changes. */
+void rbx_peer_state_set_timeout(struct rbx_peer_state *state, uint64_t timeout_ns);
 /* From UP. heard_ns: when the last message came; lease_half_ns: when half of the lease is
  * over; asks: there is an owner that can be asked. */
 void rbx_peer_state_broken(struct rbx_peer_state *state, uint64_t heard_ns,
@@ -134,7 +137,8 @@ static inline bool rbx_peer_state_is_settled(const struct rbx_peer_state *state,
 {
 	uint64_t since_ns = RBX_LOAD_RELAXED(&state->up_since_ns);
 
-	return now_ns > since_ns && now_ns - since_ns >= state->timeout_ns / 2;
+	return now_ns > since_ns &&
+	       now_ns - since_ns >= RBX_LOAD_RELAXED(&state->timeout_ns) / 2;
 }
 
 /* After RBX_PEER_GIVE_UP. */

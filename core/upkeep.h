@@ -116,7 +116,8 @@ struct rbx_upkeep_server {
 	bool is_free; /* atomic: its place can be used again */
 	bool is_gone; /* and all replicas there are lost; of the thread that makes rounds */
 	uint64_t incarnation; /* as the server said when it was connected; 0: not connected */
-	/* with its memory, or asked for; of the thread that makes rounds */
+	/* with its memory, or asked for; of the thread that makes rounds. Others may look, but for
+	 * people alone */
 	uint32_t replicas_count;
 	uint32_t drawn_count; /* entries of drawn[] */
 	uint64_t marked_until_ns[RBX_SERVER_MARKS]; /* the server has the mark until then */
@@ -183,7 +184,7 @@ struct rbx_lost {
 struct rbx_upkeep {
 	struct rbx_flow *flow;
 	const struct rbx_upkeep_ops *ops;
-	uint64_t timeout_ns; /* T, the peer timeout */
+	uint64_t timeout_ns; /* T, the peer timeout; atomic: it may be changed at any time */
 	bool is_closing; /* atomic */
 	struct rbx_upkeep_server servers[RBX_SERVERS_MAX];
 	/* guards the map's table of servers, and that of the host; taken after a slab's lock */
@@ -439,8 +440,8 @@ bool rbx_borrow_waits(struct rbx_upkeep *upkeep,
 static inline uint64_t rbx_upkeep_lend_ns(const struct rbx_upkeep *upkeep)
 {
 	return RBX_LOAD_RELAXED(&upkeep->is_closing) ?
-		       upkeep->timeout_ns / 4 :
-		       RBX_UPKEEP_LEND_TIMES * upkeep->timeout_ns;
+		       RBX_LOAD_RELAXED(&upkeep->timeout_ns) / 4 :
+		       RBX_UPKEEP_LEND_TIMES * RBX_LOAD_RELAXED(&upkeep->timeout_ns);
 }
 /* Checks the time, after rbx_asks_tick(). */
 void rbx_borrowings_tick(struct rbx_upkeep *upkeep);

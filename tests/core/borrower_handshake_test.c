@@ -20,6 +20,7 @@ static void first_connection_opens_next_resumes(void **state)
 	rbx_borrower_lost(&p->b, "cut", -EIO);
 	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_LOST);
 	assert_int_equal(rbx_borrower_news(&p->b), RBX_BORROWER_NO_NEWS);
+	assert_null(p->b.config.secret.bytes); /* its owner may have freed it */
 	pair_connect(p);
 	assert_int_equal(p->sent.hello.flags,
 			 RBX_WIRE_HAS_SECRET | RBX_WIRE_RESUME);

@@ -420,6 +420,31 @@ static void peer_counts_as_up_for_others_after_half_the_timeout(void **state)
 	assert_true(rbx_peer_state_is_settled(&peer, 10 * TIMEOUT));
 }
 
+/* A longer one, and one that the lease bounds. */
+static void timeout_that_was_changed_counts_from_the_next_break(void **state)
+{
+	struct rbx_peer_state peer;
+	uint64_t at_ns;
+
+	(void)state;
+	rbx_peer_state_init(&peer, TIMEOUT);
+	rbx_peer_state_opened(&peer, LEASE, 0);
+	rbx_peer_state_set_timeout(&peer, 8 * TIMEOUT);
+	assert_false(rbx_peer_state_is_settled(&peer, 4 * TIMEOUT - 1));
+	assert_true(rbx_peer_state_is_settled(&peer, 4 * TIMEOUT));
+	rbx_peer_state_broken(&peer, 0, 0, false, 5 * TIMEOUT);
+	assert_int_equal(rbx_peer_state_next(&peer, 5 * TIMEOUT, &at_ns), RBX_PEER_DRAIN);
+	assert_true(at_ns == 6 * TIMEOUT);
+	rbx_peer_state_set_timeout(&peer, 100 * LEASE);
+	assert_int_equal(rbx_peer_state_next(&peer, 5 * TIMEOUT, &at_ns), RBX_PEER_DRAIN);
+	assert_true(at_ns == 6 * TIMEOUT);
+	rbx_peer_state_drained(&peer);
+	rbx_peer_state_resumed(&peer, 6 * TIMEOUT);
+	rbx_peer_state_broken(&peer, 6 * TIMEOUT, 0, false, 6 * TIMEOUT);
+	assert_int_equal(rbx_peer_state_next(&peer, 6 * TIMEOUT, &at_ns), RBX_PEER_DRAIN);
+	assert_true(at_ns == 6 * TIMEOUT + LEASE / 8);
+}
+
 static void peer_that_lost_our_memory_is_not_held(void **state)
 {
 	struct rbx_peer_state peer;
@@ -459,6 +484,8 @@ int main(void)
 		cmocka_unit_test(shortage_of_our_own_says_nothing_of_the_peer),
 		cmocka_unit_test(
 			peer_counts_as_up_for_others_after_half_the_timeout),
+		cmocka_unit_test(
+			timeout_that_was_changed_counts_from_the_next_break),
 		cmocka_unit_test(peer_that_lost_our_memory_is_not_held),
 		cmocka_unit_test(
 			rejections_are_tried_again_unless_nobody_listens),

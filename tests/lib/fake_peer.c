@@ -230,6 +230,12 @@ const char *rbx_peer_reason(const struct rbx_peer *peer)
 	return "killed by the test";
 }
 
+void rbx_peer_set_timeout(struct rbx_peer *peer, uint32_t peer_timeout_ms)
+{
+	(void)peer;
+	(void)peer_timeout_ms;
+}
+
 const char *rbx_peer_name(const struct rbx_peer *peer)
 {
 	return peer->server->address;
