@@ -31,6 +31,15 @@ struct rbx_node;
 struct rbx_volume;
 
 #define RBX_HOLDER_BYTES 64
+#define RBX_SERVER_ADDRESS_BYTES 80
+
+/* How a volume is; the worst that holds. */
+enum rbx_volume_state {
+	RBX_VOLUME_WHOLE, /* each slab that has memory has all replicas */
+	RBX_VOLUME_REBUILDING, /* replicas are being made anew */
+	RBX_VOLUME_DEGRADED, /* replicas are missing, and no server would take them */
+	RBX_VOLUME_LOST, /* what was on some slabs, or pages of them, cannot be read */
+};
 
 struct rbx_volume_options {
 	const char *servers; /* "10.0.0.1:7471,10.0.0.2:7471": numbers, no names */
@@ -64,6 +73,10 @@ struct rbx_volume_options {
 	/* Keep a CRC32C of each 4 KiB page here, so that a read returns what was written,
 	 * or an error. It takes 0.1 % of the size. */
 	bool checksums;
+	/* Told when the state is another one than it was, at most once a second; NULL: nobody is.
+	 * By a worker of the system; may sleep, but must not close the volume. */
+	void (*state_changed)(void *user, enum rbx_volume_state state);
+	void *user;
 };
 
 /* One replica, one queue pair, 128 I/Os of 32 segments, 5 s, hybrid, all memory borrowed
@@ -90,21 +103,36 @@ void rbx_volume_options_defaults(struct rbx_volume_options *options);
  * signal came.
  *
  * A named volume: -ENOENT: these servers have none of this name; -EBUSY: another client has
- * it open; -EACCES: it belongs to another credential; -EOPNOTSUPP: it has checksums. If
- * servers are missing that may serve the client before, it blocks for two leases.
+ * it open; -EACCES: it belongs to another credential; -EOPNOTSUPP: it has checksums; -E2BIG: its
+ * map would take more than an eighth of this machine's memory. If servers are missing that may
+ * serve the client before, it blocks for two leases.
  */
 int rbx_volume_open(const struct rbx_volume_options *options,
 		    struct rbx_volume **volume);
 
 /*
- * Connects to one more server, "10.0.0.1:7471", which lends memory from then on. One that was
- * lost and serves again is added in the same way. A named volume with replicas has it as a
- * member when this returns. Blocks. 0; -EINVAL: it is no address, one of the servers already,
- * or lends slabs of another size; -EOPNOTSUPP: a named volume with one replica; -EAGAIN: try
- * again, it is just being given up; -EEXIST: it has not been given up yet; -ENOSPC: the volume
- * has as many servers as can be, or this one has no room; and as rbx_volume_open().
+ * Connects to one more server, "10.0.0.1:7471", which lends memory from then on. A named volume
+ * with replicas has it as a member when this returns. One that is lost and serves again later is
+ * added by itself; one of a named volume, if it still has its memory. Blocks. 0; -EINVAL: it is no
+ * address, one of the servers already, or lends slabs of another size; -EOPNOTSUPP: a named volume
+ * with one replica; -EAGAIN: try again, it is just being given up; -EEXIST: it has not been given
+ * up yet; -ENOSPC: the volume has as many servers as can be, or this one has no room; and as
+ * rbx_volume_open().
  */
 int rbx_volume_add_server(struct rbx_volume *volume, const char *server);
+
+/*
+ * The peer timeout is another one from now on. A connection that is being repaired keeps that
+ * which it had. Waits for a server that is being connected. 0; -EINVAL: it is less than 400 ms.
+ */
+int rbx_volume_set_peer_timeout(struct rbx_volume *volume, u32 peer_timeout_ms);
+
+/*
+ * Servers that are connected from now on are asked for this secret; so is a server that was lost
+ * and comes again. A connection that is only repaired needs none. Waits as the one before. 0;
+ * -EINVAL: it is not of 16 to 4096 bytes; -ENOMEM.
+ */
+int rbx_volume_set_secret(struct rbx_volume *volume, const void *secret, size_t secret_bytes);
 
 /* Gives all memory back, but that of a named volume. No I/O may be outstanding or be
  * submitted any more. Blocks. */
@@ -216,5 +244,25 @@ struct rbx_volume_status {
 
 void rbx_volume_status(struct rbx_volume *volume,
 		       struct rbx_volume_status *status);
+enum rbx_volume_state rbx_volume_state(struct rbx_volume *volume);
+/* "whole", "rebuilding", "degraded" or "lost". */
+const char *rbx_volume_state_name(enum rbx_volume_state state);
+
+struct rbx_server_status {
+	char address[RBX_SERVER_ADDRESS_BYTES];
+	/*
+	 * "up"; "draining": it lends no more, and what it has leaves; "silent": its connection is
+	 * being repaired; "failed": it has the last copy of something of a named volume, and is
+	 * waited for; "away": it is none of the servers now, and is tried again.
+	 */
+	const char *state;
+	u32 slabs; /* replicas that it has, or is asked for */
+	u64 free_bytes; /* that it would lend, as it has said last */
+};
+
+/* Of the server of this number, from 0 on, of those that it was opened with or that were added. 0;
+ * -ENOENT: there are fewer. Process context. */
+int rbx_volume_server_status(struct rbx_volume *volume, u32 index,
+			     struct rbx_server_status *status);
 
 #endif

@@ -8,18 +8,14 @@
  * words; this file explains its errno.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/page/page.h"
-
-#define SECRET_BYTES_MIN 16 /* as a server wants it */
 
 /* ---- Options to files -----------------------------------------------------------*/
 
@@ -29,45 +25,6 @@ static int number_write(const char *file, uint64_t number)
 
 	snprintf(text, sizeof(text), "%" PRIu64, number);
 	return page_write(page_wanted.name, file, text, strlen(text));
-}
-
-/* A secret that others can read is refused. */
-static int secret_write(void)
-{
-	char secret[PAGE_VALUE_MAX];
-	struct stat status;
-	ssize_t count = -1;
-	int fd = open(page_wanted.secret_file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	int err;
-
-	if (fd < 0 || fstat(fd, &status)) {
-		err = -errno;
-		cli_fail(&page_attach_command, "cannot open secret file %s: %s",
-			 page_wanted.secret_file, strerror(errno));
-		goto out_close;
-	}
-	if (status.st_mode & S_IRWXO) {
-		cli_fail(&page_attach_command, "secret file %s is open to everybody; close it with: chmod o-rwx %s",
-			 page_wanted.secret_file, page_wanted.secret_file);
-		err = -EACCES;
-		goto out_close;
-	}
-	count = read(fd, secret, sizeof(secret));
-	err = count < 0 ? -errno : 0;
-	if (count == (ssize_t)sizeof(secret))
-		err = -EFBIG;
-	else if (count >= 0 && count < SECRET_BYTES_MIN)
-		err = -EINVAL;
-	if (!err)
-		err = page_write(page_wanted.name, "secret", secret, (size_t)count);
-	if (err)
-		cli_fail(&page_attach_command, "cannot use secret file %s: %s",
-			 page_wanted.secret_file, strerror(-err));
-	explicit_bzero(secret, sizeof(secret));
-out_close:
-	if (fd >= 0)
-		close(fd);
-	return err;
 }
 
 static int volume_write(void)
@@ -118,7 +75,8 @@ static int options_write(void)
 		cli_fail(&page_attach_command, "cannot set up the volume: %s",
 			 strerror(-err));
 	else if (*page_wanted.secret_file)
-		err = secret_write();
+		err = page_secret_write(&page_attach_command, page_wanted.name,
+					page_wanted.secret_file);
 	return err;
 }
 
@@ -198,6 +156,9 @@ static const char *volume_sentence(int err)
 	case -EOPNOTSUPP:
 		return "the volume has checksums, which the kernel cannot keep yet, or a server is "
 		       "reached through an iWARP device";
+	case -E2BIG:
+		return "the volume is too large for this machine: its map would take more than an "
+		       "eighth of the memory";
 	case -EHOSTUNREACH:
 		return "servers are missing that may have data which no other one has; name all "
 		       "servers of the volume, and see that they serve with --fabric verbs";
@@ -287,14 +248,9 @@ int page_detach(int argc, char **argv)
 
 	if (rc)
 		return rc < 0 ? CLI_EXIT_USAGE : CLI_EXIT_OK;
-	rc = page_name_check(&page_detach_command, page_wanted.name);
+	rc = page_find(&page_detach_command, page_wanted.name);
 	if (rc)
 		return rc;
-	if (page_prepare(&page_detach_command))
-		return CLI_EXIT_USAGE;
-	if (!page_exists(page_wanted.name))
-		return cli_fail(&page_detach_command, "there is no volume %s; see rdmabox page list",
-				page_wanted.name);
 	rc = page_read(page_wanted.name, "device", device, sizeof(device));
 	if (!rc && page_wanted.swap && page_swap_off(&page_detach_command, device))
 		return CLI_EXIT_FAILED;

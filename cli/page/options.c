@@ -125,6 +125,19 @@ int page_name_check(const struct cli_command *command, const char *name)
 				 "have a slash in it, or be empty", name);
 }
 
+int page_find(const struct cli_command *command, const char *name)
+{
+	int rc = page_name_check(command, name);
+
+	if (rc)
+		return rc;
+	if (page_prepare(command))
+		return CLI_EXIT_USAGE;
+	if (page_exists(name))
+		return CLI_EXIT_OK;
+	return cli_fail(command, "there is no volume %s; see rdmabox page list", name);
+}
+
 /* A named volume is as it was made, and what is on it is kept. */
 static int volume_check(void)
 {

@@ -82,8 +82,9 @@ static const struct {
 
 #define SHOWN_COUNT (sizeof(shown) / sizeof(shown[0]))
 
-/* Those of its device. */
+/* Those of its device; only the first one is a text. */
 static const char *const shown_of_device[] = {
+	"state",
 	"read_requests", "read_bytes", "read_errors",
 	"read_latency_p50_ns", "read_latency_p99_ns",
 	"read_latency_p999_ns", "read_latency_max_ns",
@@ -121,7 +122,7 @@ static void each_value(const char *volume,
 		if (!*device || page_read_device(device, shown_of_device[i],
 						 value, sizeof(value)))
 			*value = '\0';
-		call(shown_of_device[i], false, value, user);
+		call(shown_of_device[i], !i, value, user);
 	}
 }
 
@@ -168,14 +169,9 @@ static int page_status(int argc, char **argv)
 
 	if (rc)
 		return rc < 0 ? CLI_EXIT_USAGE : CLI_EXIT_OK;
-	rc = page_name_check(&status_command, name);
+	rc = page_find(&status_command, name);
 	if (rc)
 		return rc;
-	if (page_prepare(&status_command))
-		return CLI_EXIT_USAGE;
-	if (!page_exists(name))
-		return cli_fail(&status_command, "there is no volume %s; see rdmabox page list",
-				name);
 	return as_json ? print_json(&status_command, json_of(name)) :
 			 print_status();
 }
@@ -225,6 +221,7 @@ static const struct cli_command *const commands[] = {
 	&page_attach_command,
 	&page_detach_command,
 	&page_add_server_command,
+	&page_set_command,
 	&list_command,
 	&status_command,
 	NULL,
@@ -244,7 +241,7 @@ static int cli_page(int argc, char **argv)
 {
 	if (argc < 2)
 		return cli_fail(&page_command, "no command; give attach, detach, add-server, "
-					       "list or status, see rdmabox page --help");
+					       "set, list or status, see rdmabox page --help");
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
 		cli_help_print(&page_command);
 		return CLI_EXIT_OK;

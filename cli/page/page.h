@@ -7,6 +7,8 @@
  *	options.c the options of attach and detach
  *	attach.c  makes a device from options, and removes it
  *	servers.c gives a volume one more server
+ *	set.c     changes options of a volume that is attached
+ *	secret.c  hands over a secret
  *	swap.c    swap on a device
  *	volume.c  the files of a directory
  *	users.c   finds what keeps a device in use
@@ -30,6 +32,10 @@ extern const char page_volumes[];
 /* options.c: 0, or the exit code once it has said that this is no name: one that leads
  * out of the directory of all volumes. */
 int page_name_check(const struct cli_command *command, const char *name);
+
+/* options.c: loads the module, and looks for a volume. 0, or the exit code once it has said that
+ * there is none of this name, or what else is wrong. */
+int page_find(const struct cli_command *command, const char *name);
 
 /* volume.c: each 0 or -errno. */
 
@@ -58,6 +64,15 @@ bool page_is_swap(const char *device);
 
 /* servers.c */
 extern const struct cli_command page_add_server_command;
+
+/* Why a server cannot be added. */
+const char *page_server_sentence(int err);
+
+/* set.c */
+extern const struct cli_command page_set_command;
+
+/* secret.c: writes the secret of a file to a volume. 0, or -errno after printing why. */
+int page_secret_write(const struct cli_command *command, const char *volume, const char *file);
 
 /* swap.c: each returns 0, or -errno after printing why. */
 

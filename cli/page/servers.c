@@ -29,7 +29,7 @@ const struct cli_command page_add_server_command = {
 	.run = page_add_server,
 };
 
-static const char *sentence(int err)
+const char *page_server_sentence(int err)
 {
 	switch (err) {
 	case -ENXIO:
@@ -74,13 +74,9 @@ static int page_add_server(int argc, char **argv)
 		return rc < 0 ? CLI_EXIT_USAGE : CLI_EXIT_OK;
 	if (!*server)
 		return cli_fail(command, "no server; add --server IP:PORT");
-	rc = page_name_check(command, name);
+	rc = page_find(command, name);
 	if (rc)
 		return rc;
-	if (page_prepare(command))
-		return CLI_EXIT_USAGE;
-	if (!page_exists(name))
-		return cli_fail(command, "there is no volume %s; see rdmabox page list", name);
 	rc = page_write(name, "add_server", server, strlen(server));
-	return rc ? cli_fail(command, "cannot add %s: %s", server, sentence(rc)) : CLI_EXIT_OK;
+	return rc ? cli_fail(command, "cannot add %s: %s", server, page_server_sentence(rc)) : CLI_EXIT_OK;
 }

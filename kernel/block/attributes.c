@@ -4,6 +4,7 @@
  * counters of its requests.
  *
  *	volume			the name that it was given; udev makes a link of it
+ *	state, servers		see state.c
  *	read_requests		and so on: counted since it was attached
  *	read_latency_p99_ns	within 4 %
  *	read_latency		the histogram, with a line for each power of two: a
@@ -151,6 +152,8 @@ static DEVICE_ATTR_RO(write_latency);
 
 static struct attribute *attributes[] = {
 	&dev_attr_volume.attr,
+	&rbx_disk_attribute_state.attr,
+	&rbx_disk_attribute_servers.attr,
 	&dev_attr_read_latency.attr,
 	&dev_attr_write_latency.attr,
 	NUMBERS(NUMBER_ATTRIBUTE)

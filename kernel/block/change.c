@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * change.c - attaches and detaches the volume of a directory, and adds servers to it; see item.h.
+ * change.c - attaches and detaches the volume of a directory, and changes it meanwhile; see item.h.
  */
 #include <linux/slab.h>
 
@@ -89,6 +89,16 @@ int rbx_item_attach(struct volume_item *volume, struct configfs_subsystem *subsy
 
 /* ---- One more server -------------------------------------------------------------------*/
 
+/* Only the thread that changes it frees what was there, so it may be read without the lock
+ * meanwhile. Takes the text. */
+static void text_put(struct volume_item *volume, const char **text, char *taken)
+{
+	mutex_lock(&volume->lock);
+	swap(*text, *(const char **)&taken);
+	mutex_unlock(&volume->lock);
+	kfree(taken);
+}
+
 static bool is_listed(const char *servers, const char *server)
 {
 	size_t length = strlen(server);
@@ -111,12 +121,10 @@ static int server_add(struct volume_item *volume, struct rbx_disk *disk, const c
 	if (!servers)
 		return -ENOMEM;
 	err = rbx_volume_add_server(rbx_disk_volume(disk), server);
-	if (!err) {
-		mutex_lock(&volume->lock);
-		swap(servers, *(char **)&volume->options.servers);
-		mutex_unlock(&volume->lock);
-	}
-	kfree(servers);
+	if (err)
+		kfree(servers);
+	else
+		text_put(volume, &volume->options.servers, servers);
 	return err;
 }
 
@@ -128,6 +136,94 @@ int rbx_item_add_server(struct volume_item *volume, const char *server)
 	if (err)
 		return err;
 	err = disk ? server_add(volume, disk, server) : -ENXIO;
+	change_end(volume);
+	return err;
+}
+
+/* ---- Options, attached or not ----------------------------------------------------------*/
+
+/* list: is cut into its parts. */
+static int new_servers_add(struct volume_item *volume, struct rbx_disk *disk, char *list)
+{
+	char *server;
+	int err = 0;
+
+	while (!err && (server = strsep(&list, ",")))
+		if (!is_listed(volume->options.servers, server))
+			err = server_add(volume, disk, server);
+	return err;
+}
+
+static int servers_set(struct volume_item *volume, struct rbx_disk *disk, const char *servers)
+{
+	char *copy = *servers ? kstrdup(servers, GFP_KERNEL) : NULL;
+	int err = 0;
+
+	if (*servers && !copy)
+		return -ENOMEM;
+	if (!disk) {
+		text_put(volume, &volume->options.servers, copy);
+		return 0;
+	}
+	if (copy)
+		err = new_servers_add(volume, disk, copy);
+	kfree(copy);
+	return err;
+}
+
+int rbx_item_set_servers(struct volume_item *volume, const char *servers)
+{
+	struct rbx_disk *disk;
+	int err = change_begin(volume, &disk);
+
+	if (err)
+		return err;
+	err = servers_set(volume, disk, servers);
+	change_end(volume);
+	return err;
+}
+
+int rbx_item_set_peer_timeout(struct volume_item *volume, u32 peer_timeout_ms)
+{
+	struct rbx_disk *disk;
+	int err = change_begin(volume, &disk);
+
+	if (err)
+		return err;
+	if (disk)
+		err = rbx_volume_set_peer_timeout(rbx_disk_volume(disk), peer_timeout_ms);
+	if (!err)
+		WRITE_ONCE(volume->options.peer_timeout_ms, peer_timeout_ms);
+	change_end(volume);
+	return err;
+}
+
+static int secret_set(struct volume_item *volume, struct rbx_disk *disk, const void *secret,
+		      size_t secret_bytes)
+{
+	void *copy = secret_bytes ? kmemdup(secret, secret_bytes, GFP_KERNEL) : NULL;
+	int err = secret_bytes && !copy ? -ENOMEM : 0;
+
+	if (!err && disk)
+		err = rbx_volume_set_secret(rbx_disk_volume(disk), copy, secret_bytes);
+	if (!err) {
+		mutex_lock(&volume->lock);
+		swap(*(void **)&volume->options.secret, copy);
+		volume->options.secret_bytes = secret_bytes;
+		mutex_unlock(&volume->lock);
+	}
+	kfree_sensitive(copy);
+	return err;
+}
+
+int rbx_item_set_secret(struct volume_item *volume, const void *secret, size_t secret_bytes)
+{
+	struct rbx_disk *disk;
+	int err = change_begin(volume, &disk);
+
+	if (err)
+		return err;
+	err = secret_set(volume, disk, secret, secret_bytes);
 	change_end(volume);
 	return err;
 }

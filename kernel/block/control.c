@@ -9,7 +9,8 @@
  *	echo 0 >attached; cd ..; rmdir swap
  *
  * A directory is a volume with its options. They are set one by one and take effect when
- * it is attached; from then on they cannot be changed. Configfs is made for this: a
+ * it is attached; from then on they cannot be changed, but for three: `servers` (what is new in
+ * the list is added), `peer_timeout_ms`, and `secret`. Configfs is made for this: a
  * device is made by whoever wants one, and its options are not options of the module. A
  * directory whose volume is attached cannot be removed, and the module cannot be unloaded
  * while there are directories.
@@ -44,7 +45,7 @@ static struct volume_item *volume_item(struct config_item *item)
 
 /* Copies a text, without a newline at its end; "" is NULL. */
 static int text_set(struct volume_item *volume, const char **text,
-		    size_t *text_bytes, const char *page, size_t count)
+		    const char *page, size_t count)
 {
 	char *copy = NULL;
 	int err = -EBUSY;
@@ -59,11 +60,10 @@ static int text_set(struct volume_item *volume, const char **text,
 	mutex_lock(&volume->lock);
 	if (!rbx_item_is_used_locked(volume)) {
 		swap(*text, *(const char **)&copy);
-		*text_bytes = count;
 		err = 0;
 	}
 	mutex_unlock(&volume->lock);
-	kfree_sensitive(copy);
+	kfree(copy);
 	return err;
 }
 
@@ -87,15 +87,24 @@ static int text_set(struct volume_item *volume, const char **text,
 					     const char *page, size_t count) \
 	{                                                                   \
 		struct volume_item *volume = volume_item(item);             \
-		size_t length;                                              \
-		int err = text_set(volume, &volume->field, &length, page,   \
-				   count);                                  \
+		int err = text_set(volume, &volume->field, page, count);    \
 									    \
 		return err ? err : (ssize_t)count;                          \
 	}                                                                   \
 	CONFIGFS_ATTR(volume_, name)
 
-TEXT_OPTION(servers, options.servers);
+TEXT_SHOW(servers, volume->options.servers ?: "")
+
+static ssize_t volume_servers_store(struct config_item *item, const char *page, size_t count)
+{
+	char *servers = kstrndup(page, count, GFP_KERNEL);
+	int err = servers ? rbx_item_set_servers(volume_item(item), strim(servers)) : -ENOMEM;
+
+	kfree(servers);
+	return err ? err : (ssize_t)count;
+}
+CONFIGFS_ATTR(volume_, servers);
+
 TEXT_OPTION(credential, options.credential);
 TEXT_OPTION(volume, options.volume);
 TEXT_OPTION(backup, backup.device);
@@ -103,9 +112,8 @@ TEXT_OPTION(backup, backup.device);
 static ssize_t volume_secret_store(struct config_item *item, const char *page,
 				   size_t count)
 {
-	struct volume_item *volume = volume_item(item);
-	int err = text_set(volume, (const char **)&volume->options.secret,
-			   &volume->options.secret_bytes, page, count);
+	size_t bytes = count && page[count - 1] == '\n' ? count - 1 : count;
+	int err = rbx_item_set_secret(volume_item(item), page, bytes);
 
 	return err ? err : (ssize_t)count;
 }
@@ -157,14 +165,17 @@ CONFIGFS_ATTR(volume_, mode);
 	}                                                                     \
 	CONFIGFS_ATTR(volume_, name)
 
-#define NUMBER_OPTION(name, field, type, parse)                               \
+#define NUMBER_SHOW(name, field)                                              \
 	static ssize_t volume_##name##_show(struct config_item *item,         \
 					    char *page)                       \
 	{                                                                     \
 		return sysfs_emit(page, "%llu\n",                             \
 				  (u64)READ_ONCE(                             \
 					  volume_item(item)->field));         \
-	}                                                                     \
+	}
+
+#define NUMBER_OPTION(name, field, type, parse)                               \
+	NUMBER_SHOW(name, field)                                              \
 	NUMBER_STORE(name, field, type, parse)
 
 /* One that a named volume has by itself. get: what it is while it is attached. */
@@ -193,11 +204,24 @@ SHAPE_OPTION(replicas, options.replicas, u32, kstrtou32, rbx_volume_replicas);
 NUMBER_OPTION(take_over, options.take_over, bool, bool_parse);
 NUMBER_OPTION(queue_pairs, options.queue_pairs, u32, kstrtou32);
 NUMBER_OPTION(queue_depth, options.ios_max, u32, kstrtou32);
-NUMBER_OPTION(peer_timeout_ms, options.peer_timeout_ms, u32, kstrtou32);
 NUMBER_OPTION(insecure, options.insecure, bool, bool_parse);
 NUMBER_OPTION(on_demand, options.on_demand, bool, bool_parse);
 NUMBER_OPTION(checksums, options.checksums, bool, bool_parse);
 NUMBER_OPTION(backup_buffer, backup.buffer_bytes, u64, kstrtou64);
+
+NUMBER_SHOW(peer_timeout_ms, options.peer_timeout_ms)
+
+static ssize_t volume_peer_timeout_ms_store(struct config_item *item, const char *page,
+					    size_t count)
+{
+	u32 value;
+	int err = kstrtou32(page, 0, &value);
+
+	if (!err)
+		err = rbx_item_set_peer_timeout(volume_item(item), value);
+	return err ? err : (ssize_t)count;
+}
+CONFIGFS_ATTR(volume_, peer_timeout_ms);
 
 /* ---- Attach and detach ------------------------------------------------------------*/
 

@@ -52,6 +52,7 @@ struct rbx_disk {
 	spinlock_t tally_lock; /* guards them: requests end in several threads */
 	int number;
 	const char *name; /* of the volume */
+	struct rbx_disk_events events;
 	bool leaving; /* guarded by open_mutex of the disk */
 };
 
@@ -299,8 +300,10 @@ static int disk_show(struct rbx_disk *disk, u32 queue_depth,
 		     rbx_volume_size_bytes(disk->volume) >> SECTOR_SHIFT);
 	err = device_add_disk(NULL, disk->disk,
 			      rbx_disk_attribute_groups);
-	if (!err)
+	if (!err) {
+		rbx_disk_events_show(&disk->events, disk->disk);
 		return 0;
+	}
 	put_disk(disk->disk);
 out_free_tags:
 	blk_mq_free_tag_set(&disk->tag_set);
@@ -336,6 +339,7 @@ int rbx_disk_attach(const struct rbx_volume_options *wanted,
 		return -ENOMEM;
 	disk->name = name;
 	spin_lock_init(&disk->tally_lock);
+	rbx_disk_events_init(&disk->events);
 	disk->tallies = kvcalloc(2, sizeof(*disk->tallies), GFP_KERNEL);
 	disk->number = ida_alloc(&numbers, GFP_KERNEL);
 	if (disk->number < 0) {
@@ -353,6 +357,8 @@ int rbx_disk_attach(const struct rbx_volume_options *wanted,
 	options.ios_max *= QUEUES;
 	options.io_segments_max = RBX_DISK_SEGMENTS + 1;
 	options.on_demand &= !backup_options->device;
+	options.state_changed = rbx_disk_state_changed;
+	options.user = &disk->events;
 	err = rbx_volume_open(&options, &disk->volume);
 	if (err)
 		goto out_free_number;
@@ -391,6 +397,7 @@ int rbx_disk_leave(struct rbx_disk *disk)
 
 void rbx_disk_detach(struct rbx_disk *disk)
 {
+	rbx_disk_events_show(&disk->events, NULL);
 	del_gendisk(disk->disk);
 	put_disk(disk->disk);
 	blk_mq_free_tag_set(&disk->tag_set);

@@ -4,6 +4,7 @@
  *
  *	disk.c     the device: its limits and its requests
  *	tally.h    counters of its requests; attributes.c shows them in sysfs
+ *	state.c    its files of the state of the volume and its servers, and its uevents
  *	ending.h   ends its requests
  *	bounce.h   bounce buffers for requests that are not whole blocks in memory
  *	backup.h   a disk behind the volume, if the user wants one
@@ -18,6 +19,8 @@
 #include "kernel/block/tally.h"
 
 struct attribute_group;
+struct device_attribute;
+struct gendisk;
 struct rbx_disk;
 
 /* The largest request of the device. */
@@ -55,5 +58,21 @@ const struct rbx_disk_tally *rbx_disk_tally(const struct rbx_disk *disk,
 
 /* attributes.c: /sys/block/rdmabox0/rdmabox/. */
 extern const struct attribute_group *rbx_disk_attribute_groups[];
+
+/* state.c: two files there. */
+extern struct device_attribute rbx_disk_attribute_state;
+extern struct device_attribute rbx_disk_attribute_servers;
+
+/* The uevents of a device. */
+struct rbx_disk_events {
+	struct mutex lock; /* guards disk; held while one is sent */
+	struct gendisk *disk; /* NULL: it is not shown, yet or any more */
+};
+
+void rbx_disk_events_init(struct rbx_disk_events *events);
+/* The device is shown from now on; NULL: soon it is not any more. Blocks. */
+void rbx_disk_events_show(struct rbx_disk_events *events, struct gendisk *disk);
+/* state_changed() of the volume; user: struct rbx_disk_events. */
+void rbx_disk_state_changed(void *user, enum rbx_volume_state state);
 
 #endif

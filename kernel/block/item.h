@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * item.h - a directory of configfs, which is a volume: its options, and its device while it is
- * attached. control.c has its files; change.c attaches, detaches, and adds servers.
+ * attached. control.c has its files; change.c attaches, detaches, and changes it meanwhile.
  */
 #ifndef RBX_KERNEL_ITEM_H
 #define RBX_KERNEL_ITEM_H
@@ -17,8 +17,8 @@ struct volume_item {
 	struct rbx_backup_options backup; /* the same */
 	struct rbx_disk *disk; /* NULL: not attached */
 	char holder[RBX_HOLDER_BYTES]; /* who had it open when it was to be attached; or "" */
-	/* A thread is attaching or detaching it, or adds a server, without the lock, as that
-	 * takes time. No other thread changes anything meanwhile. */
+	/* A thread is attaching or detaching it, or changes it while it is attached, without the
+	 * lock, as that takes time. No other thread changes anything meanwhile. */
 	bool changing;
 };
 
@@ -35,5 +35,15 @@ int rbx_item_attach(struct volume_item *volume, struct configfs_subsystem *subsy
 /* 0; -ENXIO: it is not attached; -EBUSY: another thread is changing it; as
  * rbx_volume_add_server(). Blocks. */
 int rbx_item_add_server(struct volume_item *volume, const char *server);
+
+/*
+ * Sets an option. While it is attached: servers that are new in the list are added, until one
+ * fails; those that are not in it stay. The secret is for connections from then on. 0; -EBUSY:
+ * another thread is changing it; -EINVAL: the device would not be attached with it; -ENOMEM; as
+ * rbx_volume_add_server(). Blocks.
+ */
+int rbx_item_set_servers(struct volume_item *volume, const char *servers);
+int rbx_item_set_peer_timeout(struct volume_item *volume, u32 peer_timeout_ms);
+int rbx_item_set_secret(struct volume_item *volume, const void *secret, size_t secret_bytes);
 
 #endif

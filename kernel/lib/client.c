@@ -11,7 +11,6 @@
 
 #define RESOLVE_MS 2000
 
-#define PEER_TIMEOUT_MS_MIN 400u
 #define SECRET_BYTES_MIN 16u /* wire/PROTOCOL.md, "Authentication" */
 #define SECRET_BYTES_MAX 4096u
 
@@ -27,7 +26,7 @@ static bool credential_is_bad(const char *credential, const void *secret)
 const char *rbx_client_bad_option(uint32_t peer_timeout_ms, const void *secret,
 				  size_t secret_bytes, const char *credential)
 {
-	if (peer_timeout_ms < PEER_TIMEOUT_MS_MIN)
+	if (peer_timeout_ms < RBX_PEER_TIMEOUT_MS_MIN)
 		return "peer_timeout_ms";
 	if (secret && (secret_bytes < SECRET_BYTES_MIN ||
 		       secret_bytes > SECRET_BYTES_MAX))

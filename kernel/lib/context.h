@@ -128,6 +128,8 @@ rbx_client_of_sessions(struct rbx_sessions *sessions)
 
 /* ---- client.c ---------------------------------------------------------------------*/
 
+#define RBX_PEER_TIMEOUT_MS_MIN 400u
+
 /* The name of the option that is out of range, or NULL. */
 const char *rbx_client_bad_option(uint32_t peer_timeout_ms, const void *secret,
 				  size_t secret_bytes, const char *credential);

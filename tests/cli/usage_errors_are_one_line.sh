@@ -91,6 +91,8 @@ expect_refusal 'is kept' page attach --servers 10.0.0.1:7471 --volume x --swap
 expect_refusal 'needs --volume' page attach --servers 10.0.0.1:7471 --size 1G --take-over
 expect_refusal 'add --server' page add-server
 expect_refusal 'no name for a volume' page add-server 10.0.0.1:7471 --name ../x
+expect_refusal 'nothing to change' page set
+expect_refusal 'no name for a volume' page set --peer-timeout 1000 --name ../x
 expect_refusal 'no name for a volume' page attach --servers 10.0.0.1:7471 --size 1G --name ../x
 for name in ../x . .. x/y /x; do
 	for command in status detach; do
@@ -142,7 +144,7 @@ expect_success --help
 for command in serve bench doctor page pool sim stat top tune volume help; do
 	grep -qE "^ +$command " "$scratch/out" || fault "--help leaves out $command"
 done
-for command in serve bench doctor sim stat tune "page attach" "page detach" "page add-server" "page list" "page status" "pool status" \
+for command in serve bench doctor sim stat tune "page attach" "page detach" "page add-server" "page set" "page list" "page status" "pool status" \
 	"volume create" "volume list" "volume show" "volume import" "volume export" "volume grow" "volume rename" "volume add-server" "volume remove-server" \
 	"volume remove" "volume scrub" top; do
 	# shellcheck disable=SC2086 # words

@@ -296,7 +296,10 @@ int rbx_volume_servers_open(struct rbx_volume *volume,
 {
 	struct names names = { 0 };
 	int err = names_take(volume, options->servers, &names);
+	uint32_t i;
 
+	for (i = 0; i < names.count && !err; i++)
+		rbx_volume_joins_note(volume, &names.all[i].address);
 	if (!err)
 		err = client_open(volume, options, &names);
 	if (!err && options->volume)
@@ -318,15 +321,33 @@ void rbx_volume_pollers_visit(struct rbx_volume_control *control)
 		rbx_poller_visit(&ctx->pollers[i]);
 }
 
-int rbx_volume_add_server(struct rbx_volume *volume, const char *server)
+/* add_lock is held. */
+static int server_join(struct rbx_volume *volume, struct rbx_server_name *named, bool returns)
 {
-	struct rbx_server_name named = { 0 };
 	struct rbx_address address;
 	const struct rbx_joining joining = {
 		.address = address.name,
-		.name = &named,
+		.name = named,
 		.labels = "",
+		.returns = returns,
 	};
+
+	lockdep_assert_held(&volume->add_lock);
+	rbx_address_name(&address, &named->address);
+	return rbx_joining_add(&volume->control, &joining);
+}
+
+int rbx_volume_server_add(struct rbx_volume *volume, const char *server, bool returns)
+{
+	struct rbx_server_name named = { 0 };
+	int err = name_take(&server, &named);
+
+	return err ? err : server_join(volume, &named, returns);
+}
+
+int rbx_volume_add_server(struct rbx_volume *volume, const char *server)
+{
+	struct rbx_server_name named = { 0 };
 	int err = name_take(&server, &named);
 
 	if (!err && *server)
@@ -335,11 +356,13 @@ int rbx_volume_add_server(struct rbx_volume *volume, const char *server)
 		err = far_check(volume, &named);
 	if (err)
 		return named_error(&named, err);
-	rbx_address_name(&address, &named.address);
 	mutex_lock(&volume->add_lock);
-	err = rbx_joining_add(&volume->control, &joining);
+	err = server_join(volume, &named, false);
 	mutex_unlock(&volume->add_lock);
-	return err ? named_error(&named, err) : 0;
+	if (err)
+		return named_error(&named, err);
+	rbx_volume_joins_note(volume, &named.address);
+	return 0;
 }
 EXPORT_SYMBOL_GPL(rbx_volume_add_server);
 

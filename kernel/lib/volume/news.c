@@ -17,6 +17,7 @@ void rbx_volume_tell(struct rbx_upkeep *upkeep, enum rbx_news news,
 	struct rbx_census census;
 
 	rbx_upkeep_census(upkeep, &census);
+	rbx_volume_state_news(rbx_volume_of_control(control));
 	switch (news) {
 	case RBX_NEWS_SERVER_DOWN:
 		pr_warn("rdmabox: server %s is gone, and with it replicas of %u slabs\n",

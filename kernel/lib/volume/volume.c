@@ -5,11 +5,12 @@
  * Opening connects to the servers, makes the map, and borrows every replica of every slab
  * before it returns. So an open volume has its memory, unless it was opened with
  * on_demand; then it is refused if the servers do not have that much free. If a step
- * fails, the steps before it are undone. Closing waits for the I/Os, stops the upkeep
- * thread, lets running copies of a rebuild end, and closes the sessions, which ends all
- * loans.
+ * fails, the steps before it are undone. Closing takes no server any more, waits for the
+ * I/Os, stops the upkeep thread, lets running copies of a rebuild end, and closes the
+ * sessions, which ends all loans.
  */
 #include <linux/delay.h>
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -111,13 +112,30 @@ static void memory_free(struct rbx_volume *volume)
 	vfree(volume->control.flow.map);
 }
 
+/* How large a named volume is, its servers say: of the memory of this machine its map takes an
+ * eighth at most. */
+static int map_check(const struct rbx_volume *volume, const struct rbx_volume_shape *shape)
+{
+	const struct rbx_named *named = volume->control.named;
+	u64 bytes = rbx_volume_map_size(shape);
+
+	if (!named || bytes >> PAGE_SHIFT <= totalram_pages() / 8)
+		return 0;
+	pr_err("rdmabox: volume %s of %llu bytes needs %llu bytes of this machine's memory, which is more than an eighth of it\n",
+	       named->record.name, shape->size_bytes, bytes);
+	return -E2BIG;
+}
+
 static int memory_make(struct rbx_volume *volume,
 		       const struct rbx_volume_options *options,
 		       const struct rbx_volume_shape *shape)
 {
 	uint32_t pieces = options->ios_max * options->io_segments_max;
 	void *map_memory, *pool_memory;
+	int err = map_check(volume, shape);
 
+	if (err)
+		return err;
 	/* With checksums a large volume needs more than kvzalloc() gives. */
 	map_memory = vzalloc(rbx_volume_map_size(shape));
 	pool_memory = kvzalloc(rbx_flow_pool_size(shape, pieces), GFP_KERNEL);
@@ -162,13 +180,15 @@ static struct rbx_volume *volume_make(const struct rbx_volume_options *options)
 		return NULL;
 	mutex_init(&volume->add_lock);
 	volume->may_be_far = options->secret || options->insecure;
-	if (options->secret) {
+	rbx_volume_state_begin(volume, options);
+	if (options->secret)
 		volume->secret = kmemdup(options->secret, options->secret_bytes,
 					 GFP_KERNEL);
-		if (!volume->secret) {
-			kvfree(volume);
-			return NULL;
-		}
+	if (rbx_volume_joins_make(volume) || (options->secret && !volume->secret)) {
+		rbx_volume_joins_free(volume);
+		kfree_sensitive(volume->secret);
+		kvfree(volume);
+		return NULL;
 	}
 	rbx_volume_control_init(&volume->control, &rbx_volume_flow_ops,
 				&volume->counters,
@@ -179,6 +199,7 @@ static struct rbx_volume *volume_make(const struct rbx_volume_options *options)
 static void volume_free(struct rbx_volume *volume)
 {
 	rbx_opening_free(&volume->control);
+	rbx_volume_joins_free(volume);
 	kfree_sensitive(volume->secret);
 	kvfree(volume);
 }
@@ -225,6 +246,8 @@ static int memory_begin(struct rbx_volume *volume)
 	if (err)
 		goto out_close_mappings;
 	err = rbx_opening_wait_even(control);
+	if (!err)
+		err = rbx_volume_joins_start(volume);
 	if (err)
 		upkeep_stop(volume);
 	return err;
@@ -262,6 +285,7 @@ int rbx_volume_open(const struct rbx_volume_options *options,
 	if (!err)
 		err = memory_begin(volume);
 	if (!err) {
+		rbx_volume_state_start(volume);
 		*out = volume;
 		return 0;
 	}
@@ -274,6 +298,8 @@ EXPORT_SYMBOL_GPL(rbx_volume_open);
 
 void rbx_volume_close(struct rbx_volume *volume)
 {
+	rbx_volume_state_stop(volume);
+	rbx_volume_joins_stop(volume);
 	rbx_upkeep_closes(&volume->control.upkeep);
 	/* Promise 1 of the design: each request ends, within the peer timeout. */
 	while (!rbx_piece_pool_is_idle(&volume->control.flow.pool))

@@ -5,10 +5,13 @@
  *
  *	volume.c         opens and closes, tells the status
  *	connect.c        connects to the servers that the options name, and one more; leaves them
+ *	joins.c          tries servers again that were lost
+ *	change.c         changes options while it is open
  *	submit.c         an I/O: mapped, split, joined
  *	dma.c            maps memory for the device, whichever it is now
  *	copies.c         memory for the copies of a rebuild
  *	news.c           logs what the upkeep finds
+ *	state.c          how the volume and its servers are, in a word
  *
  * The locks of the core are spinlocks here, taken in process context only. Only steps of
  * the core are called under them.
@@ -16,16 +19,40 @@
 #ifndef RBX_KERNEL_VOLUME_H
 #define RBX_KERNEL_VOLUME_H
 
+#include <linux/workqueue.h>
+
+#include "client/join_tries.h"
 #include "client/volume.h"
 #include "kernel/api.h"
 #include "kernel/lib/peer/peer.h"
+
+/* The thread of joins.c. */
+struct rbx_volume_joins {
+	/* guarded by add_lock; and by the monitor, how many there are and their addresses */
+	struct rbx_join_tries tries;
+	struct rbx_thread thread;
+	bool is_running;
+	struct rbx_monitor monitor; /* guards stop; the thread waits in it */
+	bool stop;
+};
+
+/* The look of state.c. */
+struct rbx_volume_state_watch {
+	void (*changed)(void *user, enum rbx_volume_state state); /* NULL: nobody is told */
+	void *user;
+	bool is_on; /* atomic: from the end of the open to the begin of the close */
+	struct delayed_work work;
+	enum rbx_volume_state told; /* last; the work's */
+};
 
 struct rbx_volume {
 	struct rbx_client client;
 	struct rbx_context *ctx; /* the client's */
 	void *secret; /* a copy of it */
-	bool may_be_far; /* its servers: there is a secret, or none is needed */
+	bool may_be_far; /* its servers: there is a secret, or none is needed; with add_lock */
 	struct mutex add_lock; /* held while a server is added (client/joining.h) */
+	struct rbx_volume_joins joins;
+	struct rbx_volume_state_watch state_watch;
 	struct rbx_flow_counters counters;
 	struct rbx_volume_control control;
 	struct rbx_mappings mappings; /* of its I/Os and copies */
@@ -52,6 +79,32 @@ int rbx_volume_servers_open(struct rbx_volume *volume,
 			    const struct rbx_volume_options *options);
 /* Ends the sessions with all servers, and so all loans. Blocks. */
 void rbx_volume_servers_close(struct rbx_volume *volume);
+
+/* Connects to one more server, "10.0.0.1:7471", which joins it. returns: only one that was a
+ * member of a named volume. add_lock is held. As rbx_joining_add(). Blocks. */
+int rbx_volume_server_add(struct rbx_volume *volume, const char *server, bool returns);
+
+/* joins.c */
+
+int rbx_volume_joins_make(struct rbx_volume *volume);
+void rbx_volume_joins_free(struct rbx_volume *volume);
+/* A server that was lost is tried again at this address. */
+void rbx_volume_joins_note(struct rbx_volume *volume, const struct sockaddr_storage *address);
+/* The one of this number, from 0 on. 0, -ENOENT. Any thread. */
+int rbx_volume_joins_address(struct rbx_volume *volume, u32 index,
+			     char address[RBX_SERVER_ADDRESS_BYTES]);
+/* While the volume is open. 0 or -errno. Stopping blocks, for the peer timeout at most. */
+int rbx_volume_joins_start(struct rbx_volume *volume);
+void rbx_volume_joins_stop(struct rbx_volume *volume);
+
+/* state.c */
+
+void rbx_volume_state_begin(struct rbx_volume *volume, const struct rbx_volume_options *options);
+/* While the volume is open. Stopping blocks, for the callback at most. */
+void rbx_volume_state_start(struct rbx_volume *volume);
+void rbx_volume_state_stop(struct rbx_volume *volume);
+/* It may have changed. Any thread; does not block. */
+void rbx_volume_state_news(struct rbx_volume *volume);
 
 /* submit.c */
 
