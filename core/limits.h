@@ -139,6 +139,19 @@ RBX_STATIC_ASSERT(RBX_SEND_DEPTH >= 2 * RBX_CHAIN_MAX,
  * of memory with the longest fragments. */
 #define RBX_COPIES_MAX 4u
 
+/* While requests come, copies take one in so many parts of the time (copy_pace.h); and if a server
+ * waits for its replica to leave. */
+#define RBX_COPY_SHARE 10u
+#define RBX_COPY_HURRIED_SHARE 2u
+/* But at least about so many bytes are copied in a second: 256 GiB in a day. */
+#define RBX_COPY_FLOOR_BYTES (4u << 20)
+/* No rate may be lower. */
+#define RBX_COPY_RATE_MIN (1u << 20)
+/* Requests come if one came in this time: ten in a second do not meet copies at full speed. */
+#define RBX_COPY_QUIET_NS 100000000ull
+/* How long what is not used of a rate is kept: longer than a thread needs to wake up. */
+#define RBX_COPY_BURST_NS 10000000ull
+
 /*
  * Slabs of a volume with something under way at a time (slab_record.h): one that is copied,
  * and 3 lists of RBX_UPKEEP_AHEAD_MAX that are next. The others have lost a replica to which

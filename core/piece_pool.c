@@ -151,6 +151,11 @@ bool rbx_piece_pool_give(struct rbx_piece_pool *pool,
 	return head & FENCE_BIT;
 }
 
+uint64_t rbx_piece_pool_uses(const struct rbx_piece_pool *pool)
+{
+	return RBX_LOAD_RELAXED(&pool->head) >> TAG_SHIFT;
+}
+
 uint64_t rbx_piece_pool_fence(struct rbx_piece_pool *pool)
 {
 	uint64_t head = RBX_LOAD_RELAXED(&pool->head);

@@ -43,6 +43,9 @@ int rbx_piece_pool_take(struct rbx_piece_pool *pool, uint32_t count,
 bool rbx_piece_pool_give(struct rbx_piece_pool *pool,
 			 struct rbx_piece_list *list);
 
+/* A number that changes if pieces are taken or put back. */
+uint64_t rbx_piece_pool_uses(const struct rbx_piece_pool *pool);
+
 /* Sets the fence bit. Returns the sequence number of the fence: all that was taken before is
  * older. */
 uint64_t rbx_piece_pool_fence(struct rbx_piece_pool *pool);

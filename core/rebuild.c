@@ -41,34 +41,102 @@ static void rebuild_ended(struct rbx_flow *flow)
 	flow->ops->wake(flow);
 }
 
-void rbx_rebuild_start(struct rbx_flow *flow, struct rbx_slab *slab)
+/* A server may end, or take the memory back, before the replica has left. */
+static bool is_hurried(const struct rbx_slab *slab)
 {
-	struct rbx_piece_list list = { 0 };
-	uint32_t i;
+	return rbx_slab_find(slab, RBX_REPLICA_LEAVING) >= 0;
+}
 
-	RBX_ASSERT(!rbx_rebuild_is_under_way(flow));
-	RBX_STORE_RELEASE(&flow->rebuild.slab, slab);
-	/* All of them before the first starts: the rebuild ends with the last one, and the
-	 * next rebuild may begin at any time, with a write that fails. */
+/* Takes the copies that may start now off the parked ones. Returns when to look again. */
+static uint64_t parked_take(struct rbx_flow *flow, struct rbx_slab *slab,
+			    struct rbx_piece_list *list, uint64_t now_ns)
+{
+	struct rbx_rebuild *rebuild = &flow->rebuild;
+	uint32_t cell_bytes = 1u << flow->map->shape.cell_shift;
+	uint64_t due_ns;
+
+	while (rebuild->parked_mask) {
+		struct rbx_piece *copy = rebuild->copies[__builtin_ctz(rebuild->parked_mask)];
+
+		due_ns = rbx_copy_pace_next(&rebuild->pace, rbx_slab_copies_count(slab), cell_bytes,
+					    is_hurried(slab), now_ns);
+		if (due_ns)
+			return due_ns;
+		rebuild->parked_mask &= rebuild->parked_mask - 1;
+		if (rbx_slab_copy_next(slab, copy))
+			rbx_piece_list_add(list, copy);
+	}
+	return UINT64_MAX;
+}
+
+uint64_t rbx_rebuild_go_on(struct rbx_flow *flow, uint64_t now_ns)
+{
+	struct rbx_slab *slab = RBX_LOAD_ACQUIRE(&flow->rebuild.slab);
+	struct rbx_piece_list list = { 0 };
+	uint64_t due_ns = UINT64_MAX;
+	bool ended = false;
+
+	if (!slab)
+		return UINT64_MAX;
+	rbx_copy_pace_look(&flow->rebuild.pace, rbx_piece_pool_uses(&flow->pool), now_ns);
 	rbx_slab_lock(slab);
-	for (i = 0; i < RBX_COPIES_MAX; i++)
-		if (rbx_slab_copy_next(slab, flow->rebuild.copies[i]))
-			rbx_piece_list_add(&list, flow->rebuild.copies[i]);
+	/* If none is parked, the rebuild may have ended just now. */
+	if (flow->rebuild.parked_mask) {
+		due_ns = parked_take(flow, slab, &list, now_ns);
+		ended = !flow->rebuild.parked_mask && !rbx_slab_copies_count(slab);
+	}
 	/* A target that was still to be labelled was lost since: the others wait for nothing. */
-	if (!list.first && rbx_slab_copied_all(slab))
+	if (ended && rbx_slab_copied_all(slab))
 		(void)rbx_attention_note(&flow->map->attention, slab);
 	rbx_slab_unlock(slab);
 	if (list.first)
 		rbx_flow_start(flow, &list);
-	else
+	if (ended)
 		rebuild_ended(flow);
+	return due_ns;
+}
+
+/* All copies are parked before the first one starts: the rebuild ends with the last one. */
+void rbx_rebuild_start(struct rbx_flow *flow, struct rbx_slab *slab, uint64_t now_ns)
+{
+	RBX_ASSERT(!rbx_rebuild_is_under_way(flow));
+	rbx_slab_lock(slab);
+	flow->rebuild.parked_mask = (1u << RBX_COPIES_MAX) - 1;
+	rbx_slab_unlock(slab);
+	RBX_STORE_RELEASE(&flow->rebuild.slab, slab);
+	(void)rbx_rebuild_go_on(flow, now_ns);
+}
+
+void rbx_rebuild_run_out(struct rbx_flow *flow)
+{
+	struct rbx_slab *slab = RBX_LOAD_ACQUIRE(&flow->rebuild.slab);
+	bool ended;
+
+	if (!slab)
+		return;
+	rbx_slab_lock(slab);
+	ended = flow->rebuild.parked_mask && !rbx_slab_copies_count(slab);
+	flow->rebuild.parked_mask = 0;
+	rbx_slab_unlock(slab);
+	if (ended)
+		rebuild_ended(flow);
+}
+
+static void park(struct rbx_rebuild *rebuild, const struct rbx_piece *copy)
+{
+	uint32_t number = 0;
+
+	while (rebuild->copies[number] != copy)
+		number++;
+	rebuild->parked_mask |= 1u << number;
 }
 
 void rbx_rebuild_copy_ended(struct rbx_flow *flow, struct rbx_piece *copy)
 {
 	struct rbx_slab *slab = copy->slab;
 	struct rbx_piece_list list = { 0 };
-	bool last, more;
+	bool last, more, goes_on = rbx_copy_pace_goes_on(&flow->rebuild.pace,
+							 rbx_piece_pool_uses(&flow->pool));
 
 	if (copy->status == 0) {
 		RBX_ADD_RELAXED(&flow->rebuild.copied_bytes,
@@ -78,7 +146,11 @@ void rbx_rebuild_copy_ended(struct rbx_flow *flow, struct rbx_piece *copy)
 	}
 	rbx_slab_lock(slab);
 	last = rbx_slab_copy_done(slab, copy);
-	more = !last && rbx_slab_copy_next(slab, copy);
+	more = !last && goes_on && rbx_slab_copy_next(slab, copy);
+	if (last)
+		flow->rebuild.parked_mask = 0;
+	else if (!goes_on)
+		park(&flow->rebuild, copy);
 	(void)rbx_attention_note(&flow->map->attention, slab);
 	rbx_slab_unlock(slab);
 	/* If there is no more, the piece may be part of the next rebuild by now. */
@@ -87,5 +159,7 @@ void rbx_rebuild_copy_ended(struct rbx_flow *flow, struct rbx_piece *copy)
 		rbx_flow_start(flow, &list);
 	} else if (last) {
 		rebuild_ended(flow);
+	} else if (!goes_on) {
+		flow->ops->wake(flow);
 	}
 }

@@ -320,6 +320,7 @@ uint64_t rbx_upkeep_round(struct rbx_upkeep *upkeep, uint64_t now_ns)
 	slabs_tend(upkeep);
 	due_ns = RBX_MIN(due_ns, rbx_asks_tick(upkeep));
 	due_ns = RBX_MIN(due_ns, rbx_borrowings_due_ns(upkeep));
+	due_ns = RBX_MIN(due_ns, rbx_rebuild_go_on(upkeep->flow, now_ns));
 	if (!more)
 		news_tell(upkeep);
 	rbx_upkeep_places_free(upkeep);
@@ -375,6 +376,7 @@ void rbx_upkeep_abandon(struct rbx_upkeep *upkeep)
 		rbx_slab_abandon(slab);
 		rbx_slab_unlock(slab);
 	}
+	rbx_rebuild_run_out(upkeep->flow);
 }
 
 void rbx_upkeep_end(struct rbx_upkeep *upkeep)

@@ -168,7 +168,7 @@ static enum outcome copy(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 		return IS_DONE;
 	if (!record_give(upkeep, slab) || copy_rests(upkeep, slab))
 		return WAITS;
-	rbx_rebuild_start(upkeep->flow, slab);
+	rbx_rebuild_start(upkeep->flow, slab, upkeep->now_ns);
 	return IS_DONE;
 }
 

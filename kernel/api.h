@@ -62,6 +62,9 @@ struct rbx_volume_options {
 	 * time if the server talks but carries nothing out. If no other server has the
 	 * data it ends within half of the server's lease, if that is longer. */
 	u32 peer_timeout_ms;
+	/* Bytes in each second that are copied to replicas that are made anew, 1 MiB at least; 0:
+	 * as many as the link carries, and few while I/Os come (core/copy_pace.h) */
+	u64 copy_rate;
 	const char *mode; /* single, doorbell, merge or hybrid, as in the paper */
 	bool on_demand; /* a slab gets memory at its first write */
 	const void *secret; /* the secret of the servers; NULL: none */

@@ -53,6 +53,8 @@ static int options_write(void)
 		err = number_write("queue_depth", page_wanted.queue_depth);
 	if (!err)
 		err = number_write("peer_timeout_ms", page_wanted.peer_timeout_ms);
+	if (!err && page_wanted.copy_rate)
+		err = number_write("copy_rate", page_wanted.copy_rate);
 	if (!err)
 		err = number_write("insecure", page_wanted.insecure);
 	if (!err)

@@ -58,7 +58,7 @@ static const struct {
 	{ "mode", true }, { "size", false },
 	{ "replicas", false }, { "queue_pairs", false },
 	{ "queue_depth", false }, { "peer_timeout_ms", false },
-	{ "insecure", false },
+	{ "copy_rate", false }, { "insecure", false },
 	{ "on_demand", false }, { "checksums", false },
 	{ "backup", true }, { "backup_buffer", false },
 	{ "servers_up", false }, { "slabs", false },

@@ -100,6 +100,7 @@ struct page_wanted {
 	char backup[PATH_MAX];
 	uint64_t size_bytes;
 	uint64_t backup_buffer_bytes;
+	uint64_t copy_rate;
 	uint32_t replicas;
 	uint32_t queue_pairs;
 	uint32_t queue_depth;

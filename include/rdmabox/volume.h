@@ -87,6 +87,10 @@ struct rbx_volume_options {
 	 * addresses, and memory only as it grows. 0: four times what it has, and 1,024 slabs more
 	 * at least. Default: 0. */
 	uint64_t size_max;
+	/* Bytes in each second that are copied to replicas that are made anew, once the volume is
+	 * open: 1 MiB at least, and UINT64_MAX is no limit. 0: as many as the link carries while no
+	 * request comes, and so few while some do that these are not held up. Default: 0. */
+	uint64_t copy_rate;
 };
 
 /**

@@ -204,6 +204,7 @@ SHAPE_OPTION(replicas, options.replicas, u32, kstrtou32, rbx_volume_replicas);
 NUMBER_OPTION(take_over, options.take_over, bool, bool_parse);
 NUMBER_OPTION(queue_pairs, options.queue_pairs, u32, kstrtou32);
 NUMBER_OPTION(queue_depth, options.ios_max, u32, kstrtou32);
+NUMBER_OPTION(copy_rate, options.copy_rate, u64, kstrtou64);
 NUMBER_OPTION(insecure, options.insecure, bool, bool_parse);
 NUMBER_OPTION(on_demand, options.on_demand, bool, bool_parse);
 NUMBER_OPTION(checksums, options.checksums, bool, bool_parse);
@@ -350,6 +351,7 @@ static struct configfs_attribute *volume_attributes[] = {
 	&volume_attr_queue_pairs,
 	&volume_attr_queue_depth,
 	&volume_attr_peer_timeout_ms,
+	&volume_attr_copy_rate,
 	&volume_attr_insecure,
 	&volume_attr_on_demand,
 	&volume_attr_checksums,

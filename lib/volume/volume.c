@@ -53,6 +53,10 @@ static int options_take(struct rbx_volume *volume,
 		return rbx_error(-EINVAL, "spread: it must be the name of a label, such as rack, of at most %u characters",
 				 RBX_SPREAD_BYTES - 1);
 	volume->control.spread = volume->options.spread;
+	if (volume->options.copy_rate && volume->options.copy_rate < RBX_COPY_RATE_MIN)
+		return rbx_error(-EINVAL, "copy_rate=%llu: it must be 0, or at least %u bytes a second",
+				 (unsigned long long)volume->options.copy_rate,
+				 RBX_COPY_RATE_MIN);
 	return 0;
 }
 
@@ -288,6 +292,8 @@ int rbx_volume_open(struct rbx_context *ctx, struct rbx_volume **volume_out,
 		err = rbx_volume_joins_start(volume);
 	if (err)
 		goto out_stop;
+	/* The open itself has waited for copies. */
+	rbx_copy_pace_limit(&volume->control.flow.rebuild.pace, volume->options.copy_rate);
 	RBX_FETCH_ADD(&ctx->volumes_count, 1);
 	*volume_out = volume;
 	return 0;

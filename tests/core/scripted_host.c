@@ -263,6 +263,7 @@ struct host *host_make_shaped(const struct rbx_volume_shape *wanted,
 		      calloc(1, rbx_volume_map_size(&shape)), 1, servers,
 		      calloc(1, rbx_flow_pool_size(&shape, HOST_PIECES)),
 		      HOST_PIECES);
+	rbx_copy_pace_limit(&host->flow.rebuild.pace, UINT64_MAX);
 	for (i = 0; i < RBX_COPIES_MAX; i++)
 		rbx_rebuild_lend(&host->flow, i,
 				 calloc(1, rbx_rebuild_copy_size(&host->flow.map->shape)),

@@ -134,7 +134,7 @@ static void rebuild_whose_target_is_gone_ends_at_once(void **state)
 
 	(void)state;
 	host->wakes_count = 0;
-	rbx_rebuild_start(&host->flow, host_slab(host, 0));
+	rbx_rebuild_start(&host->flow, host_slab(host, 0), host->now_ns);
 	assert_false(rbx_rebuild_is_under_way(&host->flow));
 	assert_int_equal(host->wakes_count, 1);
 	assert_null(host->sent_first);
@@ -160,7 +160,7 @@ static void upkeep_thread_is_woken_when_a_rebuild_is_over(void **state)
 	looking.wake = wake_looks;
 	looks_count = 0;
 	host->flow.ops = &looking;
-	rbx_rebuild_start(&host->flow, host_slab(host, 0));
+	rbx_rebuild_start(&host->flow, host_slab(host, 0), host->now_ns);
 	host->flow.ops = ops;
 	assert_int_equal(looks_count, 1);
 	host_free(host);

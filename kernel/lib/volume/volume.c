@@ -57,6 +57,8 @@ static const char *bad_option(const struct rbx_volume_options *options)
 		return "queue_pairs";
 	if (pieces < 1 || pieces > RBX_PIECES_MAX)
 		return "ios_max times io_segments_max";
+	if (options->copy_rate && options->copy_rate < RBX_COPY_RATE_MIN)
+		return "copy_rate";
 	return rbx_client_bad_option(options->peer_timeout_ms, options->secret,
 				     options->secret_bytes, options->credential);
 }
@@ -286,6 +288,8 @@ int rbx_volume_open(const struct rbx_volume_options *options,
 		err = memory_begin(volume);
 	if (!err) {
 		rbx_volume_state_start(volume);
+		/* The open itself has waited for copies. */
+		rbx_copy_pace_limit(&volume->control.flow.rebuild.pace, options->copy_rate);
 		*out = volume;
 		return 0;
 	}
