@@ -38,7 +38,7 @@ sys.exit(not any(all(name in figures and figures[name]["median"] >= 0 for name i
 END
 }
 
-for name in urgent polling window; do
+for name in urgent polling window rebuild; do
 	question "$name" --build "$scratch"
 	[ $? = 2 ] && [ "$(grep -c "ninja" "$scratch/err")" = 1 ] ||
 		fault "$name: a missing build is not said"
@@ -63,6 +63,10 @@ question window --threads 1 --block 4096 --device plain --runtime 0.3 --steady 2
 	fault "window in turns: exit code $?"
 has "of off" 32K 64K
 has "of off" off aimd delay auto
+
+question rebuild --volume 64 || fault "rebuild: exit code $?"
+has "p99 us" well rebuilding
+has "copied MB/s" idle plain
 
 # Who is ended by a signal stops its servers and removes its folders, without a traceback.
 TMPDIR=$scratch "$top/bench/registration" --quick --build "$build" >"$scratch/out" 2>"$scratch/err" &
