@@ -157,7 +157,7 @@ def rdmabox(machine, fabric=None, servers=1, serve=None, client=None, **flags):
         addresses = [running.enter_context(machine.server([program, "serve"] + flags_of(lent)))
                      for _ in range(servers)]
         return machine.client((client or [program, "bench"]) +
-                              ["--servers", ",".join(addresses), "--fabric", fabric,
+                              ["--pool", ",".join(addresses), "--fabric", fabric,
                                "--json", "-"] + flags_of(load))
 
 

@@ -6,7 +6,7 @@
  * windows take turns of 1/20 second within one run of `rdmabox bench`. Comparing a turn with
  * its neighbours compares what the machine did at nearly the same time:
  *
- *	window_turns --turns off,512K,off,auto --servers ADDRESS ...
+ *	window_turns --turns off,512K,off,auto --pool ADDRESS ...
  *
  * The rest are options of rdmabox-bench(1). To the library all windows together are one
  * policy, the program's own. It returns the fixed window of the present turn, or calls a

@@ -11,6 +11,11 @@
 
 #define CLI_REACH_GROUP "Connection"
 
+/* Of an option that takes a pool. */
+#define CLI_POOL_DETAILS                                                       \
+	"A list `ADDR:PORT[,...]`, `file:PATH` or `etcd://HOST:PORT/NAME`: see " \
+	"rdmabox-pool(1)."
+
 #define CLI_REACH_FABRIC(where, what)                                          \
 	{ "fabric", "auto|verbs|soft|soft:tcp", what, cli_set_word,            \
 	  (where).fabric, .max = sizeof((where).fabric),                       \

@@ -7,7 +7,7 @@
  *	cc named.c -o named $(pkg-config --cflags --libs rdmabox)
  *	./named 127.0.0.1:7471
  *	./named 127.0.0.1:7471
- *	rdmabox volume remove count --servers 127.0.0.1:7471
+ *	rdmabox volume remove count --pool 127.0.0.1:7471
  *
  * A program that was killed still has the volume open as far as its servers know. This one takes
  * it over: the former can write nothing any more, so no count is lost.

@@ -94,7 +94,7 @@ def rdmabox(machine, mode, address, checksums="on"):
     # All of its memory exists: reads of unwritten parts would not use any memory.
     page = [machine.program("cli", "rdmabox"), "page"]
     name = f"{mode}-{checksums}"
-    device = run(*page, "attach", "--name", name, "--mode", mode, "--servers", address,
+    device = run(*page, "attach", "--name", name, "--mode", mode, "--pool", address,
                  "--checksums", checksums, "--size", str(DEVICE_BYTES), "--reserve",
                  "--insecure").strip()
     try:

@@ -123,7 +123,7 @@ static int bench_open(struct bench *bench)
 	o->volume.event = bench_events_note;
 	o->volume.user = &bench->events;
 	o->volume.name = is_named ? o->volume_name : NULL;
-	rc = rbx_volume_open(bench->ctx, &bench->volume, o->servers,
+	rc = rbx_volume_open(bench->ctx, &bench->volume, o->pool,
 			     o->volume_bytes, &o->volume);
 	if (rc)
 		return cli_fail(&bench_command, "%s", rbx_last_error());

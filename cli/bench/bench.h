@@ -55,7 +55,7 @@ struct bench_timing {
 struct bench_options {
 	struct rbx_options library;
 	struct rbx_volume_options volume;
-	char servers[4096];
+	char pool[4096];
 	uint64_t volume_bytes;
 	char volume_name[64]; /* a named volume in place of a new one; "": none */
 	char op[16]; /* as given */

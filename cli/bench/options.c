@@ -23,9 +23,9 @@ int bench_block_check(const struct bench_options *o)
 
 static int check_options(const struct bench_options *o)
 {
-	if (!*o->servers)
+	if (!*o->pool)
 		return cli_fail(&bench_command,
-				"no servers; add --servers ADDR:PORT,...");
+				"no servers; add --pool ADDR:PORT,...");
 	if (!o->volume_bytes && !*o->volume_name)
 		return cli_fail(&bench_command,
 				"no volume; add --volume SIZE, or --volume-name NAME");

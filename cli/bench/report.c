@@ -189,7 +189,7 @@ static void set_extras(json_t *json, const struct bench_report *report)
 
 	json_object_set_new(json, "using", json_string(report->using));
 	json_object_set_new(json, "version", json_string(RBX_VERSION));
-	json_object_set_new(json, "servers", json_string(options->servers));
+	json_object_set_new(json, "servers", json_string(options->pool));
 	json_object_set_new(json, "replicas",
 			    json_integer(options->volume.replicas));
 	json_object_set_new(json, "volume_bytes",

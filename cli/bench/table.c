@@ -105,10 +105,9 @@ static int set_window(const struct cli_option *option, const char *text,
 #define LIBRARY bench_options.library
 
 static const struct cli_option options[] = {
-	{ "servers", "ADDR:PORT[,...]", "memory servers", cli_set_text,
-	  OPTIONS.servers, .max = sizeof(OPTIONS.servers), .is_required = true,
-	  .argument = CLI_ARGUMENT_ADDRESS,
-	  .details = "Or a pool, `file:PATH` or `etcd://HOST:PORT/NAME`: see rdmabox-pool(1)." },
+	{ "pool", "POOL", "memory servers", cli_set_text, OPTIONS.pool,
+	  .max = sizeof(OPTIONS.pool), .is_required = true, .argument = CLI_ARGUMENT_ADDRESS,
+	  .details = CLI_POOL_DETAILS },
 	{ "volume", "SIZE", "bytes to borrow, a multiple of 4K", cli_set_size,
 	  &OPTIONS.volume_bytes, .min = 4096, .max = 1ull << 46, .is_required = true,
 	  .or_next = true },

@@ -37,8 +37,8 @@ static int volume_write(void)
 
 static int options_write(void)
 {
-	int err = page_write(page_wanted.name, "servers", page_wanted.servers,
-			     strlen(page_wanted.servers));
+	int err = page_write(page_wanted.name, "servers", page_wanted.pool,
+			     strlen(page_wanted.pool));
 
 	if (!err)
 		err = page_write(page_wanted.name, "mode", page_wanted.mode,
@@ -204,6 +204,8 @@ int page_attach(int argc, char **argv)
 	if (rc)
 		return rc < 0 ? CLI_EXIT_USAGE : CLI_EXIT_OK;
 	rc = page_options_check();
+	if (!rc)
+		rc = page_pool_resolve(&page_attach_command, page_wanted.pool);
 	if (rc)
 		return rc;
 	if (page_prepare(&page_attach_command))

@@ -20,10 +20,11 @@ struct page_wanted page_wanted = {
 };
 
 static const struct cli_option attach_options[] = {
-	{ "servers", "IP:PORT[,...]", "memory servers, by numbers and not by names",
-	  cli_set_text, page_wanted.servers, .max = sizeof(page_wanted.servers),
+	{ "pool", "POOL", "memory servers, by numbers and not by names",
+	  cli_set_text, page_wanted.pool, .max = sizeof(page_wanted.pool),
 	  .is_required = true, .argument = CLI_ARGUMENT_ADDRESS,
-	  .details = "All of them are reached through one RDMA device." },
+	  .details = CLI_POOL_DETAILS " It is read once. All servers are reached through one "
+		     "RDMA device." },
 	{ "size", "SIZE", "size of the device, a multiple of 4096 bytes", cli_set_size,
 	  &page_wanted.size_bytes, .min = 4096, .max = 1ull << 46,
 	  .is_required = true, .or_next = true },
@@ -165,9 +166,9 @@ static int volume_check(void)
 
 int page_options_check(void)
 {
-	if (!*page_wanted.servers)
+	if (!*page_wanted.pool)
 		return cli_fail(&page_attach_command,
-				"no servers; add --servers IP:PORT[,IP:PORT...]");
+				"no servers; add --pool IP:PORT[,IP:PORT...]");
 	if (volume_check())
 		return CLI_EXIT_USAGE;
 	if (page_wanted.size_bytes % 4096)

@@ -6,6 +6,7 @@
  *	page.c    the commands list and status, and the choice of a command
  *	options.c the options of attach and detach
  *	attach.c  makes a device from options, and removes it
+ *	pool.c    makes a list of servers of a pool
  *	servers.c gives a volume one more server
  *	set.c     changes options of a volume that is attached
  *	secret.c  hands over a secret
@@ -85,13 +86,16 @@ int page_swap_on(const struct cli_command *command, const char *device,
 /* Reads back what is swapped out to the device, if it is swap. */
 int page_swap_off(const struct cli_command *command, const char *device);
 
+/* pool.c: a pool becomes the list of its members. Returns 0 or an exit code. */
+int page_pool_resolve(const struct cli_command *command, char pool[PAGE_VALUE_MAX]);
+
 /* attach.c and its options.c */
 extern const struct cli_command page_attach_command;
 extern const struct cli_command page_detach_command;
 
 struct page_wanted {
 	char name[PAGE_NAME_MAX];
-	char servers[PAGE_VALUE_MAX];
+	char pool[PAGE_VALUE_MAX];
 	char volume[64]; /* "": none that has a name */
 	char mode[16];
 	char checksums[8];

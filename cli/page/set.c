@@ -9,9 +9,10 @@
 #include <string.h>
 
 #include "cli/page/page.h"
+#include "cli/reach.h"
 
 static char name[PAGE_NAME_MAX] = "page";
-static char servers[PAGE_VALUE_MAX];
+static char pool[PAGE_VALUE_MAX];
 static char secret_file[PATH_MAX];
 static uint32_t peer_timeout_ms;
 
@@ -19,9 +20,9 @@ static int page_set(int argc, char **argv);
 
 static const struct cli_option set_options[] = {
 	{ "name", "NAME", "name of the volume", cli_set_text, name, .max = sizeof(name) },
-	{ "servers", "IP:PORT[,...]", "servers that are new in this list are added",
-	  cli_set_text, servers, .max = sizeof(servers), .argument = CLI_ARGUMENT_ADDRESS,
-	  .details = "Those of the volume that are not in it stay." },
+	{ "pool", "POOL", "servers that are new in this pool are added", cli_set_text, pool,
+	  .max = sizeof(pool), .argument = CLI_ARGUMENT_ADDRESS,
+	  .details = CLI_POOL_DETAILS " Those of the volume that are not in it stay." },
 	{ "peer-timeout", "MS", "time until a silent server is given up", cli_set_number,
 	  &peer_timeout_ms, .min = 400, .max = 600000, .unit = "ms" },
 	{ "secret-file", "FILE", "file with the secret for servers that are connected from now on",
@@ -62,7 +63,7 @@ static int timeout_write(void)
 
 static int servers_write(void)
 {
-	int err = page_write(name, "servers", servers, strlen(servers));
+	int err = page_write(name, "servers", pool, strlen(pool));
 
 	if (err)
 		cli_fail(&page_set_command, "cannot add servers: %s",
@@ -79,7 +80,7 @@ static int all_write(void)
 		err = page_secret_write(&page_set_command, name, secret_file);
 	if (!err && peer_timeout_ms)
 		err = timeout_write();
-	if (!err && *servers)
+	if (!err && *pool)
 		err = servers_write();
 	return err ? CLI_EXIT_USAGE : CLI_EXIT_OK;
 }
@@ -91,9 +92,11 @@ static int page_set(int argc, char **argv)
 
 	if (rc)
 		return rc < 0 ? CLI_EXIT_USAGE : CLI_EXIT_OK;
-	if (!*servers && !*secret_file && !peer_timeout_ms)
-		return cli_fail(command, "nothing to change; add --servers, --peer-timeout or "
+	if (!*pool && !*secret_file && !peer_timeout_ms)
+		return cli_fail(command, "nothing to change; add --pool, --peer-timeout or "
 					 "--secret-file");
-	rc = page_find(command, name);
+	rc = page_pool_resolve(command, pool);
+	if (!rc)
+		rc = page_find(command, name);
 	return rc ? rc : all_write();
 }

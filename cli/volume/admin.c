@@ -29,7 +29,7 @@ static const struct cli_option create_options[] = {
 	{ "size", "SIZE", "bytes, a multiple of 4096", cli_set_size,
 	  &volume_wanted.size_bytes, .min = 4096, .max = 1ull << 46, .is_required = true,
 	  .details = "`rdmabox volume grow` makes it larger, nothing makes it smaller." },
-	VOLUME_SERVERS("memory servers that will have it"),
+	VOLUME_POOL("servers that will have it"),
 	{ "replicas", "N", "servers that have each slab, 1 to 3", cli_set_number,
 	  &volume_wanted.replicas, .min = 1, .max = 3, .preset = "1",
 	  .details = "With more than one, the volume survives the loss of a server." },
@@ -67,7 +67,7 @@ static int create_reserved(struct rbx_context *ctx, struct rbx_volume_create_opt
 	options->reserve = 1;
 	options->progress = reserved;
 	options->user = &progress;
-	err = rbx_volume_create(ctx, volume_wanted.servers, volume_wanted.name,
+	err = rbx_volume_create(ctx, volume_wanted.pool, volume_wanted.name,
 				volume_wanted.size_bytes, options);
 	volume_progress_end(&progress, progress.total_bytes, !err);
 	return err;
@@ -83,7 +83,7 @@ static int create_call(struct rbx_context *ctx)
 	options.checksums = volume_wanted.checksums;
 	if (volume_wanted.reserve)
 		return create_reserved(ctx, &options);
-	return rbx_volume_create(ctx, volume_wanted.servers, volume_wanted.name,
+	return rbx_volume_create(ctx, volume_wanted.pool, volume_wanted.name,
 				 volume_wanted.size_bytes, &options);
 }
 
@@ -109,13 +109,13 @@ static const struct cli_option grow_options[] = {
 	VOLUME_NAME,
 	{ "size", "SIZE", "bytes that it will have, a multiple of 4096", cli_set_size,
 	  &volume_wanted.size_bytes, .min = 4096, .max = 1ull << 46, .is_required = true },
-	VOLUME_SERVERS("memory servers that have it, all of them"),
+	VOLUME_POOL("servers that have it, all of them"),
 	VOLUME_REACH,
 };
 
 static int grow_call(struct rbx_context *ctx)
 {
-	return rbx_volume_grow(ctx, volume_wanted.servers, volume_wanted.name,
+	return rbx_volume_grow(ctx, volume_wanted.pool, volume_wanted.name,
 			       volume_wanted.size_bytes);
 }
 
@@ -141,13 +141,13 @@ static const struct cli_option rename_options[] = {
 	{ "new-name", "NEW-NAME", "name that it will have", cli_set_text, volume_wanted.new_name,
 	  .max = sizeof(volume_wanted.new_name), .is_required = true,
 	  .place = CLI_OPTION_OR_WORD },
-	VOLUME_SERVERS("memory servers that have it, all of them"),
+	VOLUME_POOL("servers that have it, all of them"),
 	VOLUME_REACH,
 };
 
 static int rename_call(struct rbx_context *ctx)
 {
-	return rbx_volume_rename(ctx, volume_wanted.servers, volume_wanted.name,
+	return rbx_volume_rename(ctx, volume_wanted.pool, volume_wanted.name,
 				 volume_wanted.new_name);
 }
 
@@ -170,7 +170,7 @@ const struct cli_command volume_rename_command = {
 
 static const struct cli_option remove_options[] = {
 	VOLUME_NAME,
-	VOLUME_SERVERS("memory servers that have it, all of them"),
+	VOLUME_POOL("servers that have it, all of them"),
 	{ "force", NULL, "even if a program has it open, or servers are lost", cli_set_flag,
 	  .field = &volume_wanted.force,
 	  .details = "The program is shut out. Without it, more than half of the servers must be given." },
@@ -179,7 +179,7 @@ static const struct cli_option remove_options[] = {
 
 static int remove_call(struct rbx_context *ctx)
 {
-	return rbx_volume_remove(ctx, volume_wanted.servers, volume_wanted.name,
+	return rbx_volume_remove(ctx, volume_wanted.pool, volume_wanted.name,
 				 volume_wanted.force != 0);
 }
 

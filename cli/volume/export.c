@@ -19,7 +19,7 @@ static const struct cli_option options[] = {
 	  .argument = CLI_ARGUMENT_FILE, .place = CLI_OPTION_OR_WORD,
 	  .details = "It is as long as the volume. While it is written it has the name "
 		     "`FILE.part`." },
-	VOLUME_SERVERS("memory servers that have it, all of them"),
+	VOLUME_POOL("servers that have it, all of them"),
 	VOLUME_TAKE_OVER,
 	VOLUME_REACH,
 };

@@ -31,7 +31,7 @@ static const struct cli_option options[] = {
 	  .argument = CLI_ARGUMENT_FILE, .place = CLI_OPTION_OR_WORD,
 	  .details = "It must not be longer than the volume. If it is shorter, the rest of the "
 		     "volume stays as it is." },
-	VOLUME_SERVERS("memory servers that have it, all of them"),
+	VOLUME_POOL("servers that have it, all of them"),
 	VOLUME_TAKE_OVER,
 	VOLUME_REACH,
 };

@@ -27,7 +27,7 @@ static int ask(struct rbx_context *ctx, struct rbx_volume_info **infos)
 		*infos = calloc(room, sizeof(**infos));
 		if (!*infos)
 			return -ENOMEM;
-		count = rbx_volume_list(ctx, volume_wanted.servers, *infos, room);
+		count = rbx_volume_list(ctx, volume_wanted.pool, *infos, room);
 		if (count <= (int)room)
 			return count;
 		room = (uint32_t)count;
@@ -91,7 +91,7 @@ static int print_json(const struct cli_command *command, json_t *json)
 /* ---- list -------------------------------------------------------------------------------*/
 
 static const struct cli_option list_options[] = {
-	VOLUME_SERVERS("memory servers to ask; each must answer"),
+	VOLUME_POOL("servers to ask; each must answer"),
 	VOLUME_JSON("A list of objects, each as `rdmabox volume show --json` prints it."),
 	VOLUME_REACH,
 };
@@ -184,7 +184,7 @@ const struct cli_command volume_list_command = {
 
 static const struct cli_option show_options[] = {
 	VOLUME_NAME,
-	VOLUME_SERVERS("memory servers to ask; each must answer"),
+	VOLUME_POOL("servers to ask; each must answer"),
 	VOLUME_JSON("One object, with the keys of the table; `members` is a list of objects with "
 		    "`incarnation`, `state` and `address`. `keep_s` is null if the volume is kept "
 		    "for ever, and `is_open` is true or false."),
@@ -266,7 +266,7 @@ static int show(int argc, char **argv)
 		return rc;
 	reason = find(ctx, &info);
 	if (!reason) {
-		members.count = rbx_volume_members_list(ctx, volume_wanted.servers, info.name,
+		members.count = rbx_volume_members_list(ctx, volume_wanted.pool, info.name,
 							members.list, 64);
 		if (members.count < 0)
 			reason = rbx_last_error();

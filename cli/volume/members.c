@@ -16,13 +16,13 @@ static const struct cli_option add_server_options[] = {
 	{ "new-servers", "ADDR:PORT[,...]", "memory servers that it gets", cli_set_text,
 	  volume_wanted.new_servers, .max = sizeof(volume_wanted.new_servers),
 	  .is_required = true, .place = CLI_OPTION_OR_WORD, .argument = CLI_ARGUMENT_ADDRESS },
-	VOLUME_SERVERS("memory servers that have it; more than half of them must be there"),
+	VOLUME_POOL("servers that have it; more than half of them must be there"),
 	VOLUME_REACH,
 };
 
 static int add_server_call(struct rbx_context *ctx)
 {
-	return rbx_volume_members_add(ctx, volume_wanted.servers, volume_wanted.name,
+	return rbx_volume_members_add(ctx, volume_wanted.pool, volume_wanted.name,
 				      volume_wanted.new_servers);
 }
 
@@ -49,13 +49,13 @@ static const struct cli_option remove_server_options[] = {
 	  volume_wanted.old_server, .max = sizeof(volume_wanted.old_server), .is_required = true,
 	  .place = CLI_OPTION_OR_WORD,
 	  .details = "`rdmabox volume show` prints the incarnations of the servers, 16 digits each." },
-	VOLUME_SERVERS("memory servers that have it; more than half of them must be there"),
+	VOLUME_POOL("servers that have it; more than half of them must be there"),
 	VOLUME_REACH,
 };
 
 static int remove_server_call(struct rbx_context *ctx)
 {
-	return rbx_volume_members_remove(ctx, volume_wanted.servers, volume_wanted.name,
+	return rbx_volume_members_remove(ctx, volume_wanted.pool, volume_wanted.name,
 					 volume_wanted.old_server);
 }
 
@@ -98,7 +98,7 @@ static int move(struct rbx_context *ctx)
 
 	rbx_volume_options_defaults(&options);
 	options.name = volume_wanted.name;
-	if (rbx_volume_open(ctx, &volume, volume_wanted.servers, 0, &options))
+	if (rbx_volume_open(ctx, &volume, volume_wanted.pool, 0, &options))
 		return cli_fail(&volume_remove_server_command, "%s", rbx_last_error());
 	rc = move_all(volume);
 	rbx_volume_close(volume);

@@ -26,7 +26,7 @@ int volume_open(const struct cli_command *command, struct rbx_context *ctx,
 	options.take_over = volume_wanted.take_over;
 	options.event = event;
 	options.user = user;
-	err = rbx_volume_open(ctx, volume, volume_wanted.servers, 0, &options);
+	err = rbx_volume_open(ctx, volume, volume_wanted.pool, 0, &options);
 	if (!err)
 		return CLI_EXIT_OK;
 	return cli_fail(command, "%s%s", rbx_last_error(),

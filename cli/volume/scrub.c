@@ -15,7 +15,7 @@
 
 static const struct cli_option options[] = {
 	VOLUME_NAME,
-	VOLUME_SERVERS("memory servers that have it, all of them"),
+	VOLUME_POOL("servers that have it, all of them"),
 	{ "rate", "SIZE", "bytes of the volume in a second, at most; 0: no limit", cli_set_size,
 	  &volume_wanted.rate_bytes, .max = 1ull << 46, .preset = "0",
 	  .details = "Of each byte all replicas are read." },

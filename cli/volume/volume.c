@@ -45,8 +45,8 @@ static int check(const struct cli_command *command)
 		if (wanted->size_bytes % 4096)
 			return cli_fail(command, "--size is no multiple of 4096 bytes; round it up");
 	}
-	if (!*wanted->servers)
-		return cli_fail(command, "no servers; add --servers ADDR:PORT[,...]");
+	if (!*wanted->pool)
+		return cli_fail(command, "no servers; add --pool POOL, such as ADDR:PORT[,...]");
 	return cli_reach_check(command, wanted->library.secret_file, wanted->library.insecure);
 }
 

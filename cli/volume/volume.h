@@ -34,7 +34,7 @@ struct volume_wanted {
 	char new_servers[4096];
 	char old_server[256];
 	char file[PATH_MAX];
-	char servers[4096];
+	char pool[4096];
 	uint64_t size_bytes;
 	uint64_t keep_s;
 	uint64_t rate_bytes;
@@ -72,10 +72,10 @@ extern const struct cli_command volume_scrub_command; /* scrub.c */
 		     "hyphens, and it begins with a letter or a digit. It "    \
 		     "may be given alone, without the option's name." }
 
-#define VOLUME_SERVERS(help)                                                   \
-	{ "servers", "ADDR:PORT[,...]", help, cli_set_text,                    \
-	  volume_wanted.servers, .max = sizeof(volume_wanted.servers),         \
-	  .is_required = true, .argument = CLI_ARGUMENT_ADDRESS }
+#define VOLUME_POOL(help)                                                   \
+	{ "pool", "POOL", help, cli_set_text, volume_wanted.pool,              \
+	  .max = sizeof(volume_wanted.pool), .is_required = true,              \
+	  .argument = CLI_ARGUMENT_ADDRESS, .details = CLI_POOL_DETAILS }
 
 #define VOLUME_TAKE_OVER                                                       \
 	{ "take-over", NULL, "take it from the program that has it open",      \

@@ -21,7 +21,7 @@ printf '0 4 0 1\n# a comment\n\n100 1 0 2\n9999999 8 0 3\n' >"$scratch/trace"
 # bench_for SECONDS OPTION... - expects no errors
 bench_for()
 {
-	expect_success bench --servers "$one,$two" --volume 16M --runtime "$1" \
+	expect_success bench --pool "$one,$two" --volume 16M --runtime "$1" \
 		--warmup 0 --verify --json - "${@:2}"
 	[ "$(key errors)" = 0 ] && [ "$(key verify_errors)" = 0 ] || fault "errors with $*"
 }
@@ -108,7 +108,7 @@ bench --op mix:50 --pattern rand --buffers direct
 begin_bench()
 {
 	rm -f "$scratch"/{early,progress}
-	"$rdmabox" bench --servers "$one" --volume 16M --runtime "$limit_s" --progress \
+	"$rdmabox" bench --pool "$one" --volume 16M --runtime "$limit_s" --progress \
 		--json "$scratch/early" "$@" >"$scratch/table" 2>"$scratch/progress" &
 	bench_pid=$!
 	server_pids+=("$bench_pid")
@@ -142,7 +142,7 @@ status=$?
 kill -CONT "$pid"
 
 # JSON to a file, and the table beside it.
-expect_success bench --servers "$one" --volume 16M --runtime 0.2 --json "$scratch/json"
+expect_success bench --pool "$one" --volume 16M --runtime 0.2 --json "$scratch/json"
 grep -q 'requests/s' "$scratch/out" || fault "no table"
 cp "$scratch/json" "$scratch/out"
 [ "$(key volume_bytes)" = 16777216 ] || fault "no JSON in the file"

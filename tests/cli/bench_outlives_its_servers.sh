@@ -32,7 +32,7 @@ under()
 	start_server --memory 64M --slab 4M
 	two=$address
 	rm -f "$scratch"/{err,json}
-	timeout "$limit_s" "$rdmabox" bench --servers "$one,$two" --volume 32M \
+	timeout "$limit_s" "$rdmabox" bench --pool "$one,$two" --volume 32M \
 		--op mix:50 --pattern rand --runtime 4 --warmup 0 --verify --progress \
 		--json "$scratch/json" "$@" >"$scratch/out" 2>"$scratch/err" &
 	server_pids+=("$!")

@@ -8,7 +8,7 @@
 . "$(dirname "$0")/rdmabox.sh"
 
 start_server --memory 64M --slab 4M
-bench=(bench --servers "$address" --volume 16M --warmup 0)
+bench=(bench --pool "$address" --volume 16M --warmup 0)
 
 python3 - "$rdmabox" "${bench[@]}" --runtime 1 <<'END' || fault "no live line on a terminal"
 import os, pty, re, sys

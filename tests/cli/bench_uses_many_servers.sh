@@ -12,7 +12,7 @@ for ((i = 0; i < count; i++)); do
 	servers=${servers:+$servers,}$address
 done
 (sleep 2; kill -KILL "$pid") &
-expect_success bench --servers "$servers" --replicas 2 --volume 32M --block 4K --depth 8 \
+expect_success bench --pool "$servers" --replicas 2 --volume 32M --block 4K --depth 8 \
 	--threads 2 --window auto --runtime 4 --verify --json -
 [ "$(key errors)" = 0 ] || fault "$(key errors) errors"
 [ "$(key verify_errors)" = 0 ] || fault "$(key verify_errors) wrong blocks"

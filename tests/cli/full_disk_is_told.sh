@@ -26,7 +26,7 @@ expect_told tune --rounds 1 --out none
 expect_told stat --server "$address"
 expect_told stat "$address" --json
 expect_told top --once --servers "$address" --interval 0.2
-expect_told bench --servers "$address" --volume 1M --runtime 0.1 --warmup 0
+expect_told bench --pool "$address" --volume 1M --runtime 0.1 --warmup 0
 # There is no simulator in a build with the thread sanitizer.
 if [[ $("$rdmabox" sim --events 1 2>&1) != *"not with the thread sanitizer"* ]]; then
 	expect_told sim --events 100

@@ -108,7 +108,7 @@ class Relay:
 
 def volume(*words, servers=THREE, codes=(0,)):
     """A command that is not killed; its exit code and output."""
-    done = subprocess.run([RDMABOX, "volume", *words, "--servers", servers], capture_output=True,
+    done = subprocess.run([RDMABOX, "volume", *words, "--pool", servers], capture_output=True,
                           text=True, timeout=LIMIT_S, check=False)
     assert done.returncode in codes, (words, servers, done.returncode, done.stdout, done.stderr)
     return done.returncode, done.stdout + done.stderr
@@ -128,14 +128,14 @@ class Steps:
     def __init__(self, every):
         self.every = every
         self.relay = Relay()
-        self.relay.run(STEPS_MAX, ["list", "--servers", THREE])
+        self.relay.run(STEPS_MAX, ["list", "--pool", THREE])
         self.hello = self.relay.sent // 3 - 1  # messages of each server that only connect to it
 
     def each(self, prepare, words, servers, check, connections=3, every=None):
         """prepare() makes what there is before. check() is called after the kill, and gives the
         command again."""
         every = every or self.every
-        words = [*words, "--servers", servers]
+        words = [*words, "--pool", servers]
         messages = connections * self.hello + random.randrange(every)
         count = 0
         while True:

@@ -83,7 +83,7 @@ grep -qx '2 of 2 servers up, 0 bytes of 128 MiB lent' "$scratch/out" || { show; 
 
 # ---- A volume finds them, and lives through deaths of a server and of etcd --------------------
 
-timeout "$limit_s" "$rdmabox" bench --servers "$pool" --volume 16M --replicas 2 --op mix:50 \
+timeout "$limit_s" "$rdmabox" bench --pool "$pool" --volume 16M --replicas 2 --op mix:50 \
 	--runtime 40 --warmup 0 --load open:2000 --verify --progress --json "$scratch/json" \
 	>"$scratch/bench" 2>"$scratch/bench.err" &
 bench=$!

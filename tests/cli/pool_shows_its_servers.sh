@@ -57,7 +57,7 @@ start_server --memory 32M --slab 4M --label rack=8 --label zone=b
 three=$address
 victim=$pid
 printf '%s rack=7\n%s row=1\n%s rack=9 row=1\n' "$one" "$two" "$three" >"$scratch/pool"
-expect_success volume create kept --servers "$one,$three" --size 8M
+expect_success volume create kept --pool "$one,$three" --size 8M
 expect_success pool status "file:$scratch/pool"
 for line in "$one +up +rack=7 " "$two +up +row=1 " "$three +up +rack=8,zone=b,row=1 " \
 	"$three does not say rack=9, as the pool does: what it says counts$" \
@@ -83,17 +83,17 @@ grep -qE "^kept +8 MiB +1 of 1 +1 of 2 " "$scratch/out" || { show; fault "kept h
 grep -q '^kept lacks the copies of 1 of its servers' "$scratch/out" || { show; fault "what is missing is not told"; }
 run pool status "$one,$two" # all of them are up
 [ "$status" = 1 ] || { show; fault "a volume lacks a server, and the exit code is $status"; }
-expect_success volume remove kept --servers "$one" --force
+expect_success volume remove kept --pool "$one" --force
 printf '%s rack=7\n127.0.0.1:1 rack=8 zone=b\n' "$one" >"$scratch/pool"
 
 # ---- A volume of a file -----------------------------------------------------------------------
 
-run bench --servers "file:$scratch/pool" --volume 16M --replicas 2 --runtime 0.1
+run bench --pool "file:$scratch/pool" --volume 16M --replicas 2 --runtime 0.1
 [ "$status" = 2 ] || { show; fault "two replicas on one server: exit code $status"; }
 grep -q '1 of 2 servers of the pool can be used, and 2 replicas need as many: .*127.0.0.1:1' "$scratch/err" ||
 	{ show; fault "it does not say who is missing"; }
 
-timeout "$limit_s" "$rdmabox" bench --servers "file:$scratch/pool" --volume 16M --op mix:50 \
+timeout "$limit_s" "$rdmabox" bench --pool "file:$scratch/pool" --volume 16M --op mix:50 \
 	--runtime 6 --warmup 0 --verify --progress >"$scratch/bench" 2>"$scratch/bench.err" &
 bench=$!
 server_pids+=("$bench")

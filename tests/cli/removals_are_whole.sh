@@ -22,7 +22,7 @@ all=$one,$two,$three
 # volume SERVERS COMMAND... - must succeed
 volume()
 {
-	expect_success volume "${@:2}" --servers "$1"
+	expect_success volume "${@:2}" --pool "$1"
 }
 
 # three_dies, three_returns
@@ -85,7 +85,7 @@ volume "$one,$two" remove db
 volume "$one,$two" create db --size 1M
 three_returns
 volume "$all" export db /dev/null
-expect_success volume show db --json --servers "$all"
+expect_success volume show db --json --pool "$all"
 [ "$(key servers)" = 2 ] || { show; fault "it is not the new volume"; }
 volume "$all" remove db
 nothing_is_left
@@ -103,12 +103,12 @@ nothing_is_left
 
 made
 expect_refusal '2 of them are away, .* too few are left to remove it; --force removes it all the same' \
-	volume remove db --servers "$one"
+	volume remove db --pool "$one"
 volume "$all" export db /dev/null
 volume "$one" remove db --force
 for command in 'export db none' 'grow db --size 8M' 'rename db other' "remove-server db $one" 'scrub db'; do
 	# shellcheck disable=SC2086 # words
-	expect_refusal 'there is no volume db on these servers' volume $command --servers "$all"
+	expect_refusal 'there is no volume db on these servers' volume $command --pool "$all"
 done
 nothing_is_left
 
@@ -124,16 +124,16 @@ nothing_is_left
 
 # ---- Killed -------------------------------------------------------------------------------
 
-expect_refusal 'there is no volume db' volume remove db --servers "$all"
+expect_refusal 'there is no volume db' volume remove db --pool "$all"
 made
-"$rdmabox" bench --servers "$all" --volume-name db --op write --runtime 60 >bench.out 2>&1 &
+"$rdmabox" bench --pool "$all" --volume-name db --op write --runtime 60 >bench.out 2>&1 &
 writer=$!
-until expect_success volume show db --json --servers "$all" && [ "$(key is_open)" = True ]; do
+until expect_success volume show db --json --pool "$all" && [ "$(key is_open)" = True ]; do
 	kill -0 $writer || { cat bench.out; fault "the bench has ended"; }
 done
-expect_refusal 'is open by .*; --force removes it all the same' volume remove db --servers "$all"
+expect_refusal 'is open by .*; --force removes it all the same' volume remove db --pool "$all"
 kill -KILL $writer
 wait $writer 2>/dev/null
-expect_refusal 'is open by .*; --force removes it all the same' volume remove db --servers "$all"
+expect_refusal 'is open by .*; --force removes it all the same' volume remove db --pool "$all"
 volume "$all" remove db --force
 nothing_is_left

@@ -16,13 +16,13 @@ done
 # volume COMMAND... - must succeed
 volume()
 {
-	expect_success volume "$@" --servers "$servers"
+	expect_success volume "$@" --pool "$servers"
 }
 
 # refused PATTERN COMMAND...
 refused()
 {
-	expect_refusal "$1" volume "${@:2}" --servers "$servers"
+	expect_refusal "$1" volume "${@:2}" --pool "$servers"
 }
 
 head -c 3M /dev/urandom >data
@@ -42,7 +42,7 @@ refused 'no name' rename
 refused 'the new name is the one' rename two two
 refused 'cannot have the name "a/b"' rename two a/b
 refused 'there is no volume three' rename three four
-expect_refusal 'a rename needs all of them' volume rename two three --servers "$address"
+expect_refusal 'a rename needs all of them' volume rename two three --pool "$address"
 volume remove one
 volume list
 [ "$(wc -l <out)" = 2 ] && grep -q '^two .* 3/3 ' out || { show; fault "a refused rename changes something"; }
@@ -64,7 +64,7 @@ has=two
 wanted=three
 happened=0
 for ((round = 0; round < 30; round++)); do
-	"$rdmabox" volume rename "$has" "$wanted" --servers "$servers" >killed.out 2>&1 &
+	"$rdmabox" volume rename "$has" "$wanted" --pool "$servers" >killed.out 2>&1 &
 	killed=$!
 	sleep "$(printf 0.0%02d $((RANDOM % 40)))" # another moment each time
 	kill -KILL "$killed" 2>/dev/null
@@ -77,7 +77,7 @@ for ((round = 0; round < 30; round++)); do
 	cmp -s data copy || fault "it has other contents after a rename that was killed"
 	[ "$(listed)" = "$name" ] || fault "its name has changed since it was opened"
 	for each in ${servers//,/ }; do
-		expect_success volume show "$name" --servers "$each"
+		expect_success volume show "$name" --pool "$each"
 	done
 	[ "$name" = two ] && other=three || other=two
 	volume create "$other" --size 1M
@@ -88,14 +88,14 @@ done
 echo "$happened of 30 renames that were killed had happened"
 
 # Without taking it over: when the lease of a command that was killed is over.
-"$rdmabox" volume rename "$has" "$wanted" --servers "$servers" >killed.out 2>&1 &
+"$rdmabox" volume rename "$has" "$wanted" --pool "$servers" >killed.out 2>&1 &
 killed=$!
 sleep 0.02
 kill -KILL "$killed" 2>/dev/null
 wait "$killed" 2>/dev/null
 name=$(listed)
 for ((attempt = 0; attempt < 20 * limit_s; attempt++)); do
-	run volume rename "$name" last --servers "$servers"
+	run volume rename "$name" last --pool "$servers"
 	[ "$status" = 2 ] && grep -q 'is open by' err || break
 	sleep 0.05
 done

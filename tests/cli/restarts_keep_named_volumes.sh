@@ -34,7 +34,7 @@ end()
 # there - the volume is as it was
 there()
 {
-	expect_success volume export db copy --servers "$address"
+	expect_success volume export db copy --pool "$address"
 	cmp data copy || fault "other contents $1"
 }
 
@@ -54,9 +54,9 @@ refuse()
 
 start 127.0.0.1:0
 [ "$(stat -c %a "$file")" = 600 ] || fault "others may read the file"
-expect_success volume create db --size 16M --servers "$address"
+expect_success volume create db --size 16M --pool "$address"
 head -c 16M /dev/urandom >data
-expect_success volume import db data --servers "$address"
+expect_success volume import db data --pool "$address"
 refuse "memory file $file is another server's that runs"
 end KILL 137
 again
@@ -68,16 +68,16 @@ there "after a stop"
 
 # ---- a program that writes ------------------------------------------------------------------------
 
-"$rdmabox" bench --servers "$address" --volume-name db --op write --runtime 60 >bench.out 2>&1 &
+"$rdmabox" bench --pool "$address" --volume-name db --op write --runtime 60 >bench.out 2>&1 &
 writer=$!
-until expect_success volume show db --json --servers "$address" && [ "$(key is_open)" = True ]; do
+until expect_success volume show db --json --pool "$address" && [ "$(key is_open)" = True ]; do
 	kill -0 $writer || { cat bench.out; fault "the bench has ended"; }
 done
 end KILL 137
 kill -KILL $writer
 wait $writer 2>/dev/null
 again
-expect_success volume export db copy --servers "$address"
+expect_success volume export db copy --pool "$address"
 cp copy data
 there "that are read twice"
 
@@ -116,9 +116,9 @@ expect_refusal 'memory-file' serve --listen 127.0.0.1:0 --memory 32M --memory-fi
 
 printf '%s\n' 'memory = 32M' 'slab = 4M' "memory-file = $file" >conf
 start_server --config conf
-expect_success volume list --json --servers "$address"
+expect_success volume list --json --pool "$address"
 [ "$(cat out)" = '[]' ] || { show; fault "a new server has volumes"; }
-expect_success volume create db --size 8M --servers "$address"
+expect_success volume create db --size 8M --pool "$address"
 sed -i '/memory-file/d' conf
 kill -HUP "$pid"
 until grep -q 'memory_file (--memory-file) cannot change while the server runs' \

@@ -76,7 +76,7 @@ expect_refusal 'credential=back up: a name has only' \
 expect_refusal 'give a text of 1 to 31 bytes' \
 	stat --server 127.0.0.1:1 --credential "$(printf '%032d' 0)"
 expect_refusal 'add its --secret-file' \
-	page attach --servers 10.0.0.1:7471 --size 1G --credential backup
+	page attach --pool 10.0.0.1:7471 --size 1G --credential backup
 
 # ---- Who gets in, and how much ------------------------------------------------
 
@@ -91,7 +91,7 @@ knows_not nobody backup
 expect_refusal 'the secret is wrong' stat --server "$address" --secret-file "$scratch/backup"
 grep -q '(backup) admitted' "$log" || { cat "$log"; fault "the log does not name the client"; }
 
-bench=(bench --servers "$address" --runtime 0.2)
+bench=(bench --pool "$address" --runtime 0.2)
 expect_success "${bench[@]}" --volume 2M --secret-file "$scratch/backup" --credential backup
 run "${bench[@]}" --volume 4M --secret-file "$scratch/backup" --credential backup
 [ "$status" = 2 ] || { show; fault "the quota of the credential does not hold"; }
@@ -113,25 +113,25 @@ start_server --memory 64M --slab 1M --secrets "$secrets"
 other=$address
 address=$one
 pid=$one_pid
-as backup create data --size 4M --servers "$other" || { show; fault "create of backup"; }
-! as backup create more --size 4M --servers "$other" || { show; fault "one more than it may have"; }
+as backup create data --size 4M --pool "$other" || { show; fault "create of backup"; }
+! as backup create more --size 4M --pool "$other" || { show; fault "one more than it may have"; }
 grep -q 'as many named volumes.*limit (volumes)' "$scratch/err" || { show; fault "the limit is not named"; }
-as database create data --size 2M --servers "$one" || { show; fault "create of database"; }
+as database create data --size 2M --pool "$one" || { show; fault "create of database"; }
 head -c 2M /dev/urandom >"$scratch/data"
-as database import data "$scratch/data" --servers "$one,$other" ||
+as database import data "$scratch/data" --pool "$one,$other" ||
 	{ show; fault "another client's volume is in the way"; }
-as database grow data --size 3M --servers "$one,$other" || { show; fault "of a grow, too"; }
-! as database show data --servers "$other" || { show; fault "another client's volume is shown"; }
-! as database remove data --servers "$other" || { show; fault "another client's volume is removed"; }
+as database grow data --size 3M --pool "$one,$other" || { show; fault "of a grow, too"; }
+! as database show data --pool "$other" || { show; fault "another client's volume is shown"; }
+! as database remove data --pool "$other" || { show; fault "another client's volume is removed"; }
 grep -q 'volume data belongs to another credential' "$scratch/err" || { show; fault "the cause is not told"; }
-as database remove data --servers "$one,$other" || { show; fault "of a remove, too"; }
-as backup show data --servers "$other" || { show; fault "it was removed, too"; }
-as backup remove data --servers "$other" || { show; fault "it cannot be removed"; }
+as database remove data --pool "$one,$other" || { show; fault "of a remove, too"; }
+as backup show data --pool "$other" || { show; fault "it was removed, too"; }
+as backup remove data --pool "$other" || { show; fault "it cannot be removed"; }
 
 # ---- Volumes of a client that is gone: an admin ------------------------------------
 
-as backup create left --size 2M --servers "$one" || { show; fault "create of backup"; }
-as database create data --size 2M --servers "$one" || { show; fault "create of database"; }
+as backup create left --size 2M --pool "$one" || { show; fault "create of backup"; }
+as database create data --size 2M --pool "$one" || { show; fault "create of database"; }
 
 # ---- SIGHUP ---------------------------------------------------------------------
 
@@ -142,23 +142,23 @@ reload 'reloaded: .*; the secrets were read$'
 knows_not backup backup
 knows database database
 knows database newer
-as ops list --servers "$one" || { show; fault "an admin cannot list"; }
+as ops list --pool "$one" || { show; fault "an admin cannot list"; }
 grep -q '^OWNER *NAME' "$scratch/out" || { show; fault "the list has no owners"; }
 grep -q '^backup *left .* 1/1' "$scratch/out" && grep -q '^database *data' "$scratch/out" ||
 	{ show; fault "an admin does not see the volumes of all"; }
-as ops show left --json --servers "$one"
+as ops show left --json --pool "$one"
 [ "$(key owner)" = backup ] || { show; fault "an admin is not told the owner"; }
 for command in "import left $scratch/data" "export left $scratch/none" 'grow left --size 4M'; do
 	# shellcheck disable=SC2086 # words
-	! as ops $command --servers "$one" || { show; fault "an admin may $command"; }
+	! as ops $command --pool "$one" || { show; fault "an admin may $command"; }
 	grep -q 'the volume belongs to another credential' "$scratch/err" || { show; fault "the cause is not told"; }
 done
 [ ! -e "$scratch/none" ] || fault "a refused export leaves a file"
-as database list --servers "$one"
+as database list --pool "$one"
 ! grep -q 'OWNER\|left' "$scratch/out" || { show; fault "others see volumes that are not theirs"; }
-! as database remove left --servers "$one" || { show; fault "others may remove it"; }
-as ops remove left --servers "$one" || { show; fault "an admin cannot remove a volume"; }
-as ops list --servers "$one"
+! as database remove left --pool "$one" || { show; fault "others may remove it"; }
+as ops remove left --pool "$one" || { show; fault "an admin cannot remove a volume"; }
+as ops list --pool "$one"
 ! grep -q left "$scratch/out" || { show; fault "a volume that was removed is listed"; }
 grep -q 'volume left of backup: admin .*(ops) removes it' "$log" || { cat "$log"; fault "the log does not say who removed it"; }
 lines 'database:the new secret of the database' 'broken'

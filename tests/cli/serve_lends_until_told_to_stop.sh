@@ -36,7 +36,7 @@ grep -qx 'rdmabox_server_lent_bytes 0' "$scratch/out" || fault "something is len
 fetch /nothing
 [ "$status" = 404 ] || fault "/nothing answers $status"
 
-run bench --servers "$address" --volume 16M --runtime 0.2 --warmup 0
+run bench --pool "$address" --volume 16M --runtime 0.2 --warmup 0
 [ "$status" = 0 ] || { show; fault "bench: exit code $status"; }
 fetch /metrics
 grep -qE '^rdmabox_server_slabs_mapped_total [1-9]' "$scratch/out" || fault "nothing was lent"
@@ -49,7 +49,7 @@ status=$?
 
 # A client that stays: the server waits for it, and a second signal ends that.
 start_server --memory 64M --slab 4M --drain-timeout 3600
-"$rdmabox" bench --servers "$address" --volume 16M --runtime 60 --progress >"$scratch/bench" 2>&1 &
+"$rdmabox" bench --pool "$address" --volume 16M --runtime 60 --progress >"$scratch/bench" 2>&1 &
 client=$!
 server_pids+=("$client")
 for ((attempt = 0; attempt < 600; attempt++)); do

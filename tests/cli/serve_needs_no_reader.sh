@@ -20,7 +20,7 @@ def use_and_stop(server, address):
     try:
         for _ in range(2):
             subprocess.run(
-                [sys.argv[1], "bench", "--servers", address, "--volume", "1M",
+                [sys.argv[1], "bench", "--pool", address, "--volume", "1M",
                  "--runtime", "0.1", "--warmup", "0"],
                 check=True, stdout=subprocess.DEVNULL, timeout=60)
         server.send_signal(signal.SIGTERM)

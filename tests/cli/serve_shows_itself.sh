@@ -10,9 +10,9 @@
 start_server --memory 64M --slab 4M --quota 32M --fabric soft:tcp --metrics 127.0.0.1:0
 metrics=$(sed -n 's/^ready.*metrics at //p' "$scratch/server.0")
 
-run bench --servers "$address" --fabric soft:tcp --volume 48M --runtime 0.1 --warmup 0
+run bench --pool "$address" --fabric soft:tcp --volume 48M --runtime 0.1 --warmup 0
 [ "$status" != 0 ] || fault "a client got more than its quota"
-run bench --servers "$address" --fabric soft:tcp --volume 16M --op mix:50 --runtime 0.3 --warmup 0
+run bench --pool "$address" --fabric soft:tcp --volume 16M --op mix:50 --runtime 0.3 --warmup 0
 [ "$status" = 0 ] || { show; fault "bench: exit code $status"; }
 
 python3 - "$metrics" "$scratch/metrics" <<'END' || fault "not as it should be"
@@ -125,7 +125,7 @@ for bad in :9100 9100 '*:9100' ''; do
 done
 
 # It says when it drains, while it has a client.
-"$rdmabox" bench --servers "$address" --fabric soft:tcp --volume 16M --runtime 60 >/dev/null 2>&1 &
+"$rdmabox" bench --pool "$address" --fabric soft:tcp --volume 16M --runtime 60 >/dev/null 2>&1 &
 client=$!
 server_pids+=("$client")
 python3 - "$metrics" "$pid" <<'END' || fault "a drain is not told"

@@ -161,7 +161,7 @@ grep -q 'lending 8 MiB in slabs of 1 MiB' "$out" || {
 }
 
 # A client that stays, with replaced secrets and limits; its data are verified.
-"$rdmabox" bench --servers "$address" --secret-file "$scratch/old" --volume 4M --verify \
+"$rdmabox" bench --pool "$address" --secret-file "$scratch/old" --volume 4M --verify \
 	--runtime 600 >"$scratch/bench" 2>&1 &
 client=$!
 server_pids+=("$client")
@@ -180,7 +180,7 @@ sed -i 's/^quota.*/quota = 2M/; s/^memory.*/memory = 64M/' "$conf"
 reload 2
 number memory_bytes $((8 << 20))
 number slabs_lent 4
-run bench --servers "$address" --secret-file "$scratch/new" --volume 4M --runtime 0.2
+run bench --pool "$address" --secret-file "$scratch/new" --volume 4M --runtime 0.2
 [ "$status" = 2 ] || { show; fault "the new quota does not hold"; }
 grep -q 'quota' "$scratch/err" || { show; fault "the quota is not named"; }
 
@@ -197,14 +197,14 @@ for wrong in 'slab = 2M' 'lease = 800' 'insecure = yes' "secret-file = $scratch/
 	reload "$refused" not
 	grep -B 1 'not reloaded: ' "$log" | tail -n 2 | grep -q -- "^rdmabox serve: .*${wrong%%[- ]*}" ||
 		{ cat "$log" >&2; fault "with $wrong the log does not say why"; }
-	run bench --servers "$address" --secret-file "$scratch/new" --volume 4M --runtime 0.2
+	run bench --pool "$address" --secret-file "$scratch/new" --volume 4M --runtime 0.2
 	[ "$status" = 2 ] || { show; fault "with $wrong the quota was changed"; }
 done
 [ -z "$(find "/proc/$pid/fd" -lname "$conf*")" ] || fault "the file stays open after a reload"
 cp "$conf.good" "$conf"
 sed -i 's/^quota.*/quota = 8M/' "$conf"
 reload 3
-expect_success bench --servers "$address" --secret-file "$scratch/new" --volume 4M --runtime 0.2 \
+expect_success bench --pool "$address" --secret-file "$scratch/new" --volume 4M --runtime 0.2 \
 	--verify
 kill -INT "$client" # it ends as if its time were over
 wait "$client"
@@ -222,7 +222,7 @@ start_server --memory 8M --slab 1M --secret-file "$scratch/new"
 second=$address
 start --config "$conf"
 first=$address
-"$rdmabox" bench --servers "$first,$second" --secret-file "$scratch/new" --volume 8M --verify \
+"$rdmabox" bench --pool "$first,$second" --secret-file "$scratch/new" --volume 8M --verify \
 	--runtime 600 >"$scratch/bench" 2>&1 &
 client=$!
 server_pids+=("$client")
@@ -250,7 +250,7 @@ status=$?
 # A client that cannot move its data loses nothing, however long it takes.
 lines 'memory = 8M' 'slab = 1M'
 start --config "$conf"
-"$rdmabox" bench --servers "$address" --volume 8M --verify --runtime 600 >"$scratch/bench" 2>&1 &
+"$rdmabox" bench --pool "$address" --volume 8M --verify --runtime 600 >"$scratch/bench" 2>&1 &
 client=$!
 server_pids+=("$client")
 lends 8

@@ -38,11 +38,11 @@ expect_refusal 'is another machine, and integrity=off is for one machine' stat 1
 
 # Both sides under TLS: all that comes back is checked.
 start_server --fabric soft:tcp --memory 64M --slab 4M "${mine[@]}" --integrity tls
-expect_success "${bench[@]}" --servers "$address" "${mine[@]}" --integrity tls --verify
+expect_success "${bench[@]}" --pool "$address" "${mine[@]}" --integrity tls --verify
 expect_success stat "$address" --fabric soft:tcp "${mine[@]}" --integrity tls
 
 # One side only, and another secret.
-expect_refusal 'it wants TLS: use integrity=tls' "${bench[@]}" --servers "$address" "${mine[@]}"
+expect_refusal 'it wants TLS: use integrity=tls' "${bench[@]}" --pool "$address" "${mine[@]}"
 expect_refusal 'it wants TLS: use integrity=tls' stat "$address" --fabric soft:tcp \
 	"${mine[@]}" --integrity mac
 logged 'does not use TLS: it needs integrity=tls'
@@ -52,14 +52,14 @@ logged 'does not have our secret'
 start_server --fabric soft:tcp --memory 64M --slab 4M "${mine[@]}"
 expect_refusal 'does not use TLS' stat "$address" --fabric soft:tcp "${mine[@]}" --integrity tls
 logged 'it uses TLS, and this side does not'
-expect_success "${bench[@]}" --servers "$address" "${mine[@]}" --verify
+expect_success "${bench[@]}" --pool "$address" "${mine[@]}" --verify
 for word in off mac; do
-	expect_success "${bench[@]}" --servers "$address" "${mine[@]}" --integrity "$word"
+	expect_success "${bench[@]}" --pool "$address" "${mine[@]}" --integrity "$word"
 done
 
 # On one host, by a local socket: no network, and so no TLS.
 start_server --fabric soft --memory 64M --slab 4M "${mine[@]}" --integrity tls
-expect_success bench --fabric soft --volume 16M --runtime 0.3 --warmup 0 --servers "$address" \
+expect_success bench --fabric soft --volume 16M --runtime 0.3 --warmup 0 --pool "$address" \
 	"${mine[@]}" --integrity tls --verify
 
 # A new secret is for those that come: the server then wants it from them.
@@ -67,7 +67,7 @@ cp -p "$scratch/secret" "$scratch/shared"
 printf '%s\n' "secret-file = $scratch/shared" 'integrity = tls' 'memory = 64M' 'slab = 4M' \
 	'fabric = soft:tcp' >"$scratch/conf"
 start_server --config "$scratch/conf"
-"$rdmabox" "${bench[@]}" --runtime 3 --servers "$address" "${mine[@]}" --integrity tls --verify \
+"$rdmabox" "${bench[@]}" --runtime 3 --pool "$address" "${mine[@]}" --integrity tls --verify \
 	>/dev/null 2>"$scratch/bench.err" &
 stays=$!
 sleep 1

@@ -11,7 +11,7 @@ start_server --memory 64M --slab 4M --fabric soft:tcp
 one=$address
 start_server --memory 32M --slab 4M --fabric soft:tcp
 two=$address two_pid=$pid
-"$rdmabox" bench --servers "$one" --fabric soft:tcp --volume 16M --op mix:80 --load open:2000 \
+"$rdmabox" bench --pool "$one" --fabric soft:tcp --volume 16M --op mix:80 --load open:2000 \
 	--runtime 3600 >/dev/null 2>&1 &
 server_pids+=($!)
 for ((attempt = 0; attempt < 600; attempt++)); do

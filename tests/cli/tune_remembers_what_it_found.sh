@@ -34,7 +34,7 @@ grep -qx "wrote $tuned, which later runs read" "$scratch/out" || fault "it does 
 grep -q 'queue pairs, turn 5 of 5' "$scratch/err" || fault "no progress"
 cp "$scratch/json" "$scratch/out"
 best=$(key queue_pairs)
-bench=(bench --servers "$address" "${device[@]}" --volume 8M --runtime 0.1 --warmup 0 --json -)
+bench=(bench --pool "$address" "${device[@]}" --volume 8M --runtime 0.1 --warmup 0 --json -)
 expect_success "${bench[@]}"
 [ "$(key queue_pairs)" = "$best" ] || fault "$(key queue_pairs) queue pairs, not $best"
 sed -i 's/"queue_pairs": [0-9]*/"queue_pairs": 5/' "$tuned"

@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/rdmabox.sh"
 
-bench=(bench --servers 127.0.0.1:1 --volume 16M)
+bench=(bench --pool 127.0.0.1:1 --volume 16M)
 serve=(serve --listen 127.0.0.1:0 --memory 64M)
 
 # Alone it lists the commands, a line each.
@@ -32,15 +32,15 @@ expect_refusal '--depth needs a value' bench --depth
 expect_refusal '--verify takes no value' bench --verify=yes
 expect_refusal "unexpected 'word'" bench word
 
-expect_refusal 'add --servers' bench --volume 16M
-expect_refusal 'add --volume SIZE, or --volume-name' bench --servers 127.0.0.1:1
+expect_refusal 'add --pool' bench --volume 16M
+expect_refusal 'add --volume SIZE, or --volume-name' bench --pool 127.0.0.1:1
 expect_refusal '--volume and --volume-name exclude' "${bench[@]}" --volume-name db
 expect_refusal '--take-over needs --volume-name' "${bench[@]}" --take-over
 for option in '--replicas 2' --checksums; do
 	# shellcheck disable=SC2086 # words
-	expect_refusal 'goes with neither' bench --servers 127.0.0.1:1 --volume-name db $option
+	expect_refusal 'goes with neither' bench --pool 127.0.0.1:1 --volume-name db $option
 done
-expect_refusal 'multiple of 4096' bench --servers 127.0.0.1:1 --volume 5000
+expect_refusal 'multiple of 4096' bench --pool 127.0.0.1:1 --volume 5000
 for size in '' 5x K -1 0x10 1.5G 4KB '4 K' 99999999999999999999 99999999999T; do
 	expect_refusal "--block '$size'" "${bench[@]}" --block "$size"
 done
@@ -82,18 +82,18 @@ expect_refusal "--fabric 'ether'" "${bench[@]}" --fabric ether
 
 expect_refusal 'no command.*attach, detach' page
 expect_refusal "unknown command 'lend'" page lend
-expect_refusal 'add --servers' page attach --size 1G
-expect_refusal 'add --size' page attach --servers 10.0.0.1:7471
-expect_refusal 'no multiple of 4096' page attach --servers 10.0.0.1:7471 --size 5000
-expect_refusal 'exclude each other' page attach --servers 10.0.0.1:7471 --size 1G --insecure --secret-file x
-expect_refusal 'as it was made' page attach --servers 10.0.0.1:7471 --size 1G --volume x
-expect_refusal 'is kept' page attach --servers 10.0.0.1:7471 --volume x --swap
-expect_refusal 'needs --volume' page attach --servers 10.0.0.1:7471 --size 1G --take-over
+expect_refusal 'add --pool' page attach --size 1G
+expect_refusal 'add --size' page attach --pool 10.0.0.1:7471
+expect_refusal 'no multiple of 4096' page attach --pool 10.0.0.1:7471 --size 5000
+expect_refusal 'exclude each other' page attach --pool 10.0.0.1:7471 --size 1G --insecure --secret-file x
+expect_refusal 'as it was made' page attach --pool 10.0.0.1:7471 --size 1G --volume x
+expect_refusal 'is kept' page attach --pool 10.0.0.1:7471 --volume x --swap
+expect_refusal 'needs --volume' page attach --pool 10.0.0.1:7471 --size 1G --take-over
 expect_refusal 'add --server' page add-server
 expect_refusal 'no name for a volume' page add-server 10.0.0.1:7471 --name ../x
 expect_refusal 'nothing to change' page set
 expect_refusal 'no name for a volume' page set --peer-timeout 1000 --name ../x
-expect_refusal 'no name for a volume' page attach --servers 10.0.0.1:7471 --size 1G --name ../x
+expect_refusal 'no name for a volume' page attach --pool 10.0.0.1:7471 --size 1G --name ../x
 for name in ../x . .. x/y /x; do
 	for command in status detach; do
 		expect_refusal "--name '$name' is no name for a volume" page "$command" --name "$name"
@@ -198,5 +198,5 @@ assert serve["slab"]["range"] == "64K to 1G"
 assert serve["listen"]["required"] and "default" not in serve["listen"]
 assert serve["fabric"]["choices"] == ["auto", "verbs", "soft", "soft:tcp"]
 attach = commands["page"]["commands"][0]
-assert attach["name"] == "page attach" and len(attach["options"]) == 19
+assert attach["name"] == "page attach" and len(attach["options"]) == 20
 END

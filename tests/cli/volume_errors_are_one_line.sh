@@ -15,12 +15,12 @@ servers=$one,$address
 # refused PATTERN COMMAND...
 refused()
 {
-	expect_refusal "$1" volume "${@:2}" --servers "$servers"
+	expect_refusal "$1" volume "${@:2}" --pool "$servers"
 }
 
-expect_success volume create db --size 8M --replicas 2 --servers "$servers"
-expect_success volume create single --size 4M --servers "$servers"
-expect_success volume list --servers "$servers"
+expect_success volume create db --size 8M --replicas 2 --pool "$servers"
+expect_success volume create single --size 4M --pool "$servers"
+expect_success volume list --pool "$servers"
 cp out before
 
 # ---- Names and sizes ----------------------------------------------------------------------
@@ -44,21 +44,21 @@ refused 'cannot become smaller' grow db --size 4M
 refused '3 replicas need as many servers, but 2 are given' create x --size 8M --replicas 3
 refused 'its servers have not enough memory free; start more servers, or take a smaller size' \
 	create x --size 100M --reserve
-expect_success volume create kept --size 4M --reserve --servers "$servers"
+expect_success volume create kept --size 4M --reserve --pool "$servers"
 refused 'its servers have not enough memory free; start more servers' grow kept --size 1G
-expect_success volume remove kept --servers "$servers"
+expect_success volume remove kept --pool "$servers"
 refused 'has 1 server for 2 replicas: add one first' remove-server db "$one"
 refused 'is none of volume db: rdmabox volume show lists' remove-server db 0123456789abcdef
 refused 'is one of the servers of volume db already' add-server db "$one"
-head -c 4M /dev/urandom | expect_success volume import single - --servers "$servers"
-expect_success volume show single --json --servers "$servers"
+head -c 4M /dev/urandom | expect_success volume import single - --pool "$servers"
+expect_success volume show single --json --pool "$servers"
 expect_success stat "$one" --json
 [ "$(key slabs_lent)" = 1 ] && has=$one || has=$address
 refused 'has slabs of it: they have to be moved before, and one replica cannot be moved|has one replica' \
 	remove-server single "$has"
 refused 'has no checksums' scrub db
 
-expect_success volume list --servers "$servers"
+expect_success volume list --pool "$servers"
 cmp -s out before || { show; fault "something has changed"; }
 
 # ---- Volumes of others --------------------------------------------------------------------
@@ -69,8 +69,8 @@ echo 'a secret that is long enough' >alice
 echo 'another secret that is long too' >bob
 chmod 600 secrets alice bob
 start_server --memory 16M --slab 4M --secrets secrets
-alice=(--servers "$address" --credential alice --secret-file alice)
-bob=(--servers "$address" --credential bob --secret-file bob)
+alice=(--pool "$address" --credential alice --secret-file alice)
+bob=(--pool "$address" --credential bob --secret-file bob)
 expect_success volume create mine --size 8M "${alice[@]}"
 expect_refusal 'has as many named volumes there as it may have; remove some, or raise' \
 	volume create more --size 8M "${alice[@]}"

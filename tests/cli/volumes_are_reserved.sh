@@ -17,13 +17,13 @@ cd "$scratch" || exit 1
 # volume COMMAND ARGUMENT...
 volume()
 {
-	expect_success volume "$@" --servers "$servers"
+	expect_success volume "$@" --pool "$servers"
 }
 
 # refused PATTERN COMMAND ARGUMENT...
 refused()
 {
-	expect_refusal "$1" volume "${@:2}" --servers "$servers"
+	expect_refusal "$1" volume "${@:2}" --pool "$servers"
 }
 
 lent_of()
@@ -96,7 +96,7 @@ expect_lent 48 'all that there is'
 head -c 40M /dev/urandom >data
 volume import safe data
 volume import rest data
-run volume import plain data --servers "$servers"
+run volume import plain data --pool "$servers"
 [ "$status" != 0 ] || fault "a volume without memory takes data"
 volume export safe copy
 cmp data copy || fault "the reserved volume reads something else"
@@ -108,7 +108,7 @@ volume remove plain
 expect_lent 20 'when they are removed'
 
 # A client that dies while it writes.
-"$rdmabox" bench --servers "$servers" --volume-name safe --op write --runtime 100 >bench 2>&1 &
+"$rdmabox" bench --pool "$servers" --volume-name safe --op write --runtime 100 >bench 2>&1 &
 writer=$!
 server_pids+=("$writer")
 for ((attempt = 0; attempt < 300; attempt++)); do
@@ -137,7 +137,7 @@ killed()
 	local attempt pid former=$1
 
 	shift
-	"$rdmabox" volume "$@" --servers "$servers" >out.killed 2>&1 &
+	"$rdmabox" volume "$@" --pool "$servers" >out.killed 2>&1 &
 	pid=$!
 	server_pids+=("$pid")
 	for ((attempt = 0; attempt < 3000; attempt++)); do

@@ -41,7 +41,7 @@ scrubs()
 	local expected=$1 pattern=$2
 
 	shift 2
-	run volume scrub db --servers "$servers" "$@"
+	run volume scrub db --pool "$servers" "$@"
 	[ "$status" = "$expected" ] || { show; fault "scrub $*: exit code $status"; }
 	grep -qE "$pattern" out || { show; fault "scrub $* does not say $pattern"; }
 }
@@ -50,9 +50,9 @@ start 0
 servers=$address
 start 1
 servers+=,$address
-expect_success volume create db --size 8M --replicas 2 --checksums --servers "$servers"
+expect_success volume create db --size 8M --replicas 2 --checksums --pool "$servers"
 head -c 8M /dev/urandom >data
-expect_success volume import db data --servers "$servers"
+expect_success volume import db data --pool "$servers"
 scrubs 0 '^8388608 bytes: 0 damaged pages were repaired$'
 
 # Different pages of one request at different servers.
@@ -62,19 +62,19 @@ damage 1 1500
 scrubs 0 '^4194304 bytes: 1 damaged pages were repaired$' --from 4M
 scrubs 0 '^8388608 bytes: 2 damaged pages were repaired$'
 scrubs 0 '^8388608 bytes: 0 damaged pages were repaired$' --rate 64M
-expect_success volume export db copy --servers "$servers"
+expect_success volume export db copy --pool "$servers"
 cmp data copy || fault "other contents after a scrub"
 
 damage 0 7
 damage 1 7
 scrubs 1 '^damaged at all servers: a page at 0 to 1048575$'
-run volume export db copy --servers "$servers"
+run volume export db copy --pool "$servers"
 [ "$status" != 0 ] || fault "a damaged page was exported"
-expect_success volume import db data --servers "$servers"
+expect_success volume import db data --pool "$servers"
 scrubs 0 ' 0 damaged pages '
 
-expect_refusal 'no multiple of 4096' volume scrub db --servers "$servers" --from 100
-expect_success volume create plain --size 4M --replicas 2 --servers "$servers"
-run volume scrub plain --servers "$servers"
+expect_refusal 'no multiple of 4096' volume scrub db --pool "$servers" --from 100
+expect_success volume create plain --size 4M --replicas 2 --pool "$servers"
+run volume scrub plain --pool "$servers"
 [ "$status" = 2 ] || { show; fault "scrub of a volume without checksums: exit code $status"; }
 grep -q checksums err || { show; fault "does not say that it has no checksums"; }

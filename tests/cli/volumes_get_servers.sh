@@ -18,19 +18,19 @@ fourth=${addresses[3]}
 
 volume()
 {
-	expect_success volume "$@" --servers "$servers"
+	expect_success volume "$@" --pool "$servers"
 }
 
 # refused PATTERN COMMAND...
 refused()
 {
-	expect_refusal "$1" volume "${@:2}" --servers "$servers"
+	expect_refusal "$1" volume "${@:2}" --pool "$servers"
 }
 
 # shown KEY - of volume db
 shown()
 {
-	expect_success volume show db --json --servers "$servers"
+	expect_success volume show db --json --pool "$servers"
 	key "$1"
 }
 
@@ -53,8 +53,8 @@ refused 'there is no volume none' add-server none "$third"
 refused 'is one of the servers of volume db already' add-server db "${addresses[1]}"
 refused '127.0.0.1:1' add-server db "$third,127.0.0.1:1"
 refused 'must be a list' add-server db file:/dev/null
-expect_refusal 'too few of its servers' volume add-server db "$third" --servers "${addresses[0]}"
-"$rdmabox" bench --servers "$servers" --volume-name db --op read --runtime 60 >bench.out 2>&1 &
+expect_refusal 'too few of its servers' volume add-server db "$third" --pool "${addresses[0]}"
+"$rdmabox" bench --pool "$servers" --volume-name db --op read --runtime 60 >bench.out 2>&1 &
 writer=$!
 until [ "$(shown is_open)" = True ]; do
 	kill -0 $writer || { cat bench.out; fault "the bench has ended"; }
@@ -68,7 +68,7 @@ wait $writer
 # ---- done ---------------------------------------------------------------------------------
 
 volume add-server db "$third,$fourth"
-expect_refusal 'needs all|name all|are not among those given' volume export db copy --servers "$servers"
+expect_refusal 'needs all|name all|are not among those given' volume export db copy --pool "$servers"
 servers+=,$third,$fourth
 [ "$(shown servers)" = 4 ] && [ "$(shown servers_there)" = 4 ] || fault "it has not 4 servers"
 volume export db copy
@@ -87,8 +87,8 @@ happened=0
 for ((round = 0; round < 12; round++)); do
 	servers=$two
 	volume create db --size 8M --replicas 2
-	head -c 8M data | expect_success volume import db - --servers "$two"
-	"$rdmabox" volume add-server db "$third,$fourth" --servers "$two" >killed.out 2>&1 &
+	head -c 8M data | expect_success volume import db - --pool "$two"
+	"$rdmabox" volume add-server db "$third,$fourth" --pool "$two" >killed.out 2>&1 &
 	killed=$!
 	sleep "$(printf 0.0%02d $((RANDOM % 40)))" # another moment each time
 	kill -KILL "$killed" 2>/dev/null
@@ -97,14 +97,14 @@ for ((round = 0; round < 12; round++)); do
 	# For its servers the command may only be slow: a server may forget what it left a moment after
 	# it was asked.
 	for ((attempt = 0; attempt < 20; attempt++)); do
-		run volume export db copy --take-over --servers "$servers"
+		run volume export db copy --take-over --pool "$servers"
 		grep -q 'it has no volume of this name' err || break
 	done
 	[ "$status" = 0 ] || { show; fault "exit code $status after a command that was killed"; }
 	cmp -s -n 8M data copy || fault "it has other contents after a command that was killed"
 	had=$(shown servers)
 	for ((attempt = 0; attempt < 20 * limit_s; attempt++)); do
-		run volume add-server db "$third,$fourth" --servers "$all"
+		run volume add-server db "$third,$fourth" --pool "$all"
 		grep -q 'is being given to volume db by .*: try again' err || break
 		sleep 0.05
 	done

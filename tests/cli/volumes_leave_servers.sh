@@ -24,7 +24,7 @@ fourth=${addresses[3]}
 # shown KEY - of volume db, as all servers know it
 shown()
 {
-	expect_success volume show db --json --servers "$all"
+	expect_success volume show db --json --pool "$all"
 	key "$1"
 }
 
@@ -38,7 +38,7 @@ lent()
 # holds SERVERS - the volume is at these servers, and has what was written
 holds()
 {
-	expect_success volume export db copy --servers "$1"
+	expect_success volume export db copy --pool "$1"
 	cmp -s -n 4M data copy || fault "it has other contents"
 	[ "$(shown copies)" = 2 ] || fault "its slabs do not have two copies: $(cat out)"
 }
@@ -47,54 +47,54 @@ head -c 4M /dev/urandom >data
 
 # ---- what is refused ----------------------------------------------------------------------
 
-expect_success volume create db --size 8M --replicas 2 --servers "$two"
-expect_success volume import db data --servers "$two"
+expect_success volume create db --size 8M --replicas 2 --pool "$two"
+expect_success volume import db data --pool "$two"
 expect_refusal '1 server for 2 replicas: add one first' \
-	volume remove-server db "${addresses[1]}" --servers "$two"
-expect_success volume add-server db "$small" --servers "$two"
+	volume remove-server db "${addresses[1]}" --pool "$two"
+expect_success volume add-server db "$small" --pool "$two"
 expect_refusal 'the others have room for|no other server of volume db takes' \
-	volume remove-server db "${addresses[1]}" --servers "$two,$small"
-expect_refusal 'is none of volume db' volume remove-server db "$fourth" --servers "$two,$small,$fourth"
+	volume remove-server db "${addresses[1]}" --pool "$two,$small"
+expect_refusal 'is none of volume db' volume remove-server db "$fourth" --pool "$two,$small,$fourth"
 holds "$two,$small"
-expect_success volume remove db --servers "$two,$small"
+expect_success volume remove db --pool "$two,$small"
 
-expect_success volume create db --size 8M --servers "$two"
-expect_success volume import db data --servers "$two"
+expect_success volume create db --size 8M --pool "$two"
+expect_success volume import db data --pool "$two"
 expect_refusal 'one replica of each slab, which cannot be moved' \
-	volume remove-server db "${addresses[1]}" --servers "$two"
-expect_success volume remove db --servers "$two"
+	volume remove-server db "${addresses[1]}" --pool "$two"
+expect_success volume remove db --pool "$two"
 
 # ---- done ---------------------------------------------------------------------------------
 
-expect_success volume create db --size 8M --replicas 2 --servers "$three"
-expect_success volume import db data --servers "$three"
+expect_success volume create db --size 8M --replicas 2 --pool "$three"
+expect_success volume import db data --pool "$three"
 [ "$(lent "$third")" -gt 0 ] || fault "the third server has nothing to move"
-expect_success volume remove-server db "$third" --servers "$three"
+expect_success volume remove-server db "$third" --pool "$three"
 [ "$(lent "$third")" = 0 ] || fault "it keeps what was moved"
 [ "$(shown servers)" = 2 ] || fault "it has not 2 servers"
 holds "$two"
 
 # A server that has nothing goes at once.
-expect_success volume add-server db "$third" --servers "$two"
-expect_success volume remove-server db "$third" --servers "$three"
+expect_success volume add-server db "$third" --pool "$two"
+expect_success volume remove-server db "$third" --pool "$three"
 [ "$(shown servers)" = 2 ] || fault "it has not 2 servers"
-expect_success volume remove db --servers "$two"
+expect_success volume remove db --pool "$two"
 
 # ---- killed -------------------------------------------------------------------------------
 
 for ((round = 0; round < 6; round++)); do
-	expect_success volume create db --size 8M --replicas 2 --servers "$three"
-	expect_success volume import db data --servers "$three"
-	"$rdmabox" volume remove-server db "$third" --servers "$three" >killed.out 2>&1 &
+	expect_success volume create db --size 8M --replicas 2 --pool "$three"
+	expect_success volume import db data --pool "$three"
+	"$rdmabox" volume remove-server db "$third" --pool "$three" >killed.out 2>&1 &
 	killed=$!
 	sleep "$(printf 0.%03d $((RANDOM % 400)))" # another moment each time
 	kill -KILL "$killed" 2>/dev/null
 	wait "$killed" 2>/dev/null
-	expect_success volume export db copy --take-over --servers "$three"
+	expect_success volume export db copy --take-over --pool "$three"
 	cmp -s -n 4M data copy || fault "it has other contents after a command that was killed"
 	if [ "$(shown servers)" = 3 ]; then
 		for ((attempt = 0; attempt < 20 * limit_s; attempt++)); do
-			run volume remove-server db "$third" --servers "$three"
+			run volume remove-server db "$third" --pool "$three"
 			grep -q 'is open by' err || break
 			sleep 0.05
 		done
@@ -103,5 +103,5 @@ for ((round = 0; round < 6; round++)); do
 	[ "$(shown servers)" = 2 ] || fault "it has not 2 servers after the command was repeated"
 	holds "$two"
 	[ "$(lent "$third")" = 0 ] || fault "it keeps what was moved"
-	expect_success volume remove db --servers "$two"
+	expect_success volume remove db --pool "$two"
 done

@@ -21,7 +21,7 @@ cd "$scratch" || exit 1
 # shown KEY SERVERS - of volume db, as these servers say
 shown()
 {
-	expect_success volume show db --json --servers "$2"
+	expect_success volume show db --json --pool "$2"
 	key "$1"
 }
 
@@ -38,32 +38,32 @@ others()
 # expect_contents FILE OPTION... - of volume db, by two programs
 expect_contents()
 {
-	expect_success volume export db copy --servers "$servers" "${@:2}"
+	expect_success volume export db copy --pool "$servers" "${@:2}"
 	cmp "$1" copy || fault "other contents"
-	expect_success volume export db copy --servers "$servers"
+	expect_success volume export db copy --pool "$servers"
 	cmp "$1" copy || fault "other contents for the second program"
 }
 
 head -c 16M /dev/urandom >data
-expect_success volume create db --size 16M --replicas 2 --servers "$servers"
-expect_success volume import db data --servers "$servers"
+expect_success volume create db --size 16M --replicas 2 --pool "$servers"
+expect_success volume import db data --pool "$servers"
 
 # ---- it was forgotten -------------------------------------------------------------------------
 
-expect_refusal 'name all of them' volume export db copy --servers "$(others 3)"
+expect_refusal 'name all of them' volume export db copy --pool "$(others 3)"
 
 # ---- it dies while nobody has the volume open -----------------------------------------------------
 
 kill -KILL "${server_pids[3]}"
-expect_refusal 'name all of them' volume export db copy --servers "$(others 3)"
+expect_refusal 'name all of them' volume export db copy --pool "$(others 3)"
 expect_contents data
 [ "$(shown servers_out "$(others 3)")" = 1 ] || fault "the dead server is not out"
 # It does not stand for another one that was forgotten.
-expect_refusal 'name all of them|lacks 1 of its servers' volume export db copy --servers "$(others 2)"
+expect_refusal 'name all of them|lacks 1 of its servers' volume export db copy --pool "$(others 2)"
 
 # ---- it dies together with the program -------------------------------------------------------------
 
-"$rdmabox" bench --servers "$(others 3)" --volume-name db --op write --runtime 60 >bench.out 2>&1 &
+"$rdmabox" bench --pool "$(others 3)" --volume-name db --op write --runtime 60 >bench.out 2>&1 &
 writer=$!
 until [ "$(shown is_open "$(others 3)")" = True ]; do
 	kill -0 $writer || { cat bench.out; fault "the bench has ended"; }
@@ -76,7 +76,7 @@ grep -qE '^db +16 MiB +2 of 2 ' out || { show; fault "pool status does not tell 
 kill -KILL $writer "${server_pids[2]}"
 wait $writer
 start_ns=$(date +%s%N)
-expect_success volume export db first --take-over --servers "$servers"
+expect_success volume export db first --take-over --pool "$servers"
 waited_ms=$((($(date +%s%N) - start_ns) / 1000000))
 [ $waited_ms -ge $((lease_ms * 2)) ] ||
 	fault "the former writer may have gone on reading: waited $waited_ms ms"
@@ -87,7 +87,7 @@ expect_contents first
 # ---- data may be lost, or another program may have it -----------------------------------------------
 
 kill -KILL "${server_pids[1]}"
-run volume export db copy --servers "$servers"
+run volume export db copy --pool "$servers"
 [ "$status" = 1 ] || [ "$status" = 2 ] || { show; fault "opened without servers that it needs"; }
 grep -qE 'lacks 1 of its servers|too few of its servers' err ||
 	{ show; fault "does not say what it needs"; }
@@ -110,10 +110,10 @@ for i in "${!addresses[@]}"; do
 	echo "${addresses[i]}" >>pool
 done
 servers=file:pool
-expect_success volume create db --size 16M --replicas 2 --servers $servers
-expect_success volume import db data --servers $servers
+expect_success volume create db --size 16M --replicas 2 --pool $servers
+expect_success volume import db data --pool $servers
 for i in 3 2; do
-	"$rdmabox" bench --servers $servers --volume-name db --op read --runtime 60 >bench.out 2>&1 &
+	"$rdmabox" bench --pool $servers --volume-name db --op read --runtime 60 >bench.out 2>&1 &
 	writer=$!
 	until [ "$(shown is_open $servers)" = True ] && [ "$(shown copies $servers)" = 2 ] &&
 		[ "$(grep -c '"state": "in"' out)" = 4 ]; do
@@ -122,6 +122,6 @@ for i in 3 2; do
 	kill -KILL $writer
 	again "$i"
 	wait $writer
-	expect_success volume export db copy --servers $servers --take-over
+	expect_success volume export db copy --pool $servers --take-over
 	cmp data copy || fault "other contents, with an empty server $i"
 done

@@ -17,13 +17,13 @@ cd "$scratch" || exit 1
 # volume COMMAND ARGUMENT... - has to go well
 volume()
 {
-	expect_success volume "$@" --servers "$servers"
+	expect_success volume "$@" --pool "$servers"
 }
 
 # refused PATTERN COMMAND ARGUMENT...
 refused()
 {
-	expect_refusal "$1" volume "${@:2}" --servers "$servers"
+	expect_refusal "$1" volume "${@:2}" --pool "$servers"
 }
 
 # failed CODE PATTERN ARGUMENT... - it ran, and failed in one line
@@ -90,13 +90,13 @@ expect_sum
 cmp -s data copy || fault "export is not what was imported"
 [ ! -e copy.part ] || fault "a part is left"
 [ "$(lent_slabs)" = 12 ] || fault "not 12 slabs"
-"$rdmabox" volume export db - --servers "$servers" 2>err | cmp -s - data || fault "export to stdout"
+"$rdmabox" volume export db - --pool "$servers" 2>err | cmp -s - data || fault "export to stdout"
 grep -qE '^[0-9a-f]{64}  -$' err || { show; fault "no sum on stderr"; }
 
 # Of odd lengths, from a pipe, in small pieces; the rest of the volume stays.
 (for _ in 1 2 3; do head -c 100001 data; sleep 0.1; done) >pieces
 (for _ in 1 2 3; do head -c 100001 data; sleep 0.1; done) |
-	"$rdmabox" volume import db - --servers "$servers" >out 2>err || { show; fault "import of a pipe"; }
+	"$rdmabox" volume import db - --pool "$servers" >out 2>err || { show; fault "import of a pipe"; }
 [ "$(cut -d ' ' -f 1 out)" = "$(sha256sum <pieces | cut -d ' ' -f 1)" ] || { show; fault "sum of a pipe"; }
 { cat pieces; tail -c +300004 data; } >expected
 volume export db copy
@@ -128,7 +128,7 @@ import os, pty, re, subprocess, sys
 mine, theirs = pty.openpty()
 source = subprocess.Popen(["sh", "-c", "for i in 1 2 3 4 5; do head -c 1000000 data; sleep 0.3; done"],
                           stdout=subprocess.PIPE)
-done = subprocess.run([sys.argv[1], "volume", "import", "db", "-", "--servers", sys.argv[2]],
+done = subprocess.run([sys.argv[1], "volume", "import", "db", "-", "--pool", sys.argv[2]],
                       stdin=source.stdout, stdout=subprocess.PIPE, stderr=theirs, check=False)
 said = os.read(mine, 65536)
 assert done.returncode == 0, said
@@ -142,7 +142,7 @@ END
 begin_writer()
 {
 	: >writer.err
-	"$rdmabox" bench --servers "$servers" --volume-name db --op write --runtime "$limit_s" \
+	"$rdmabox" bench --pool "$servers" --volume-name db --op write --runtime "$limit_s" \
 		--progress >writer.out 2>writer.err &
 	writer_pid=$!
 	server_pids+=("$writer_pid")
@@ -194,11 +194,11 @@ volume export db after
 cmp -s data after || fault "who was shut out has changed something"
 
 # An import that is taken from says how far it came.
-(while cat data 2>/dev/null; do :; done) | "$rdmabox" volume import db - --servers "$servers" >out.fast 2>err.fast
+(while cat data 2>/dev/null; do :; done) | "$rdmabox" volume import db - --pool "$servers" >out.fast 2>err.fast
 grep -q 'standard input is longer than the volume; the first 50331648 bytes were written' err.fast ||
 	{ cat err.fast >&2; fault "too long a stream is not told"; }
 mkfifo pipe
-"$rdmabox" volume import db pipe --servers "$servers" >out.slow 2>err.slow &
+"$rdmabox" volume import db pipe --pool "$servers" >out.slow 2>err.slow &
 writer_pid=$!
 server_pids+=("$writer_pid")
 exec 3>pipe
@@ -220,17 +220,17 @@ volume export db after
 cmp -s before after || fault "an import that was shut out has changed something"
 
 # bench: reading leaves the contents alone, writing checks them.
-expect_success bench --servers "$servers" --volume-name db --runtime 0.2 --warmup 0 --json -
+expect_success bench --pool "$servers" --volume-name db --runtime 0.2 --warmup 0 --json -
 [ "$(key volume_name)" = db ] && [ "$(key volume_bytes)" = 50331648 ] || { show; fault "bench names no volume"; }
 volume export db after
 cmp -s before after || fault "a bench that reads has changed something"
-expect_success bench --servers "$servers" --volume-name db --op mix:50 --verify --runtime 0.2 --warmup 0
+expect_success bench --pool "$servers" --volume-name db --op mix:50 --verify --runtime 0.2 --warmup 0
 volume export db after
 ! cmp -s before after || fault "a bench that writes has changed nothing"
 
 # ---- signals -----------------------------------------------------------------------------
 
-"$rdmabox" volume import db pipe --servers "$servers" >out 2>err &
+"$rdmabox" volume import db pipe --pool "$servers" >out 2>err &
 writer_pid=$!
 server_pids+=("$writer_pid")
 exec 3>pipe
@@ -244,7 +244,7 @@ grep -qE 'interrupted; the first [0-9]+ bytes were written$' err || { show; faul
 volume show db --json
 [ "$(key is_open)" = False ] || fault "an import that was interrupted leaves the volume open"
 # A reader that takes its time: the export is in the middle.
-"$rdmabox" volume export db pipe --servers "$servers" >out 2>err &
+"$rdmabox" volume export db pipe --pool "$servers" >out 2>err &
 writer_pid=$!
 server_pids+=("$writer_pid")
 exec 3<pipe
@@ -270,17 +270,17 @@ refused 'cannot become smaller' grow db --size 44M
 refused 'multiple of 4096' grow db --size 50331649
 refused 'add --size' grow db
 refused 'there is no volume nosuch' grow nosuch --size 48M
-expect_refusal 'too few of its servers' volume grow db --size 64M --servers "$address"
+expect_refusal 'too few of its servers' volume grow db --size 64M --pool "$address"
 for keep in '' 0 7 0s 5x 1.5h h 36501d 99999999999999999999 never 5dd; do
 	refused "--keep '$keep'.*from 1s to 36500d" create new --size 4M --keep "$keep"
 done
 refused 'exclude each other' list --secret-file x --insecure
-expect_refusal 'add --servers' volume list
+expect_refusal 'add --pool' volume list
 expect_refusal 'give create, list' volume
 expect_refusal "unknown command 'ls'" volume ls
-expect_refusal 'cannot connect to 127.0.0.1:1' volume create new --size 4M --servers "$servers,127.0.0.1:1"
-expect_refusal 'not among those given' volume export db none --servers "${servers%,*}"
-expect_refusal 'named twice' volume create new --size 4M --servers "$address,$address"
+expect_refusal 'cannot connect to 127.0.0.1:1' volume create new --size 4M --pool "$servers,127.0.0.1:1"
+expect_refusal 'not among those given' volume export db none --pool "${servers%,*}"
+expect_refusal 'named twice' volume create new --size 4M --pool "$address,$address"
 refused 'there is no such volume' show nosuch
 for command in 'export nosuch none' 'import nosuch data' 'remove nosuch'; do
 	# shellcheck disable=SC2086 # words
@@ -306,18 +306,18 @@ refused 'No such file' export db none/file
 : >busy.part
 refused 'busy.part is there' export db busy
 [ -e busy.part ] || fault "the part of another export is removed"
-failed 1 'cannot write /dev/full: No space left' volume export db /dev/full --servers "$servers"
+failed 1 'cannot write /dev/full: No space left' volume export db /dev/full --pool "$servers"
 cp before kept
-(ulimit -f 1000; trap '' XFSZ; "$rdmabox" volume export db kept --servers "$servers" >out 2>err)
+(ulimit -f 1000; trap '' XFSZ; "$rdmabox" volume export db kept --pool "$servers" >out 2>err)
 status=$?
 [ "$status" = 1 ] && grep -q 'cannot write kept: File too large; no file was written' err ||
 	{ show; fault "a file that cannot be written whole: exit code $status"; }
 cmp -s before kept || fault "the old file is lost"
 [ ! -e kept.part ] || fault "a part is left"
-"$rdmabox" volume export db - --servers "$servers" 2>err | head -c 10 >/dev/null
+"$rdmabox" volume export db - --pool "$servers" 2>err | head -c 10 >/dev/null
 grep -q 'cannot write standard output: Broken pipe; the first' err || { show; fault "a reader that goes is not told"; }
 volume create big --size 1G
-failed 1 'no server will lend memory; the first [0-9]+ bytes were written' volume import big /dev/urandom --servers "$servers"
+failed 1 'no server will lend memory; the first [0-9]+ bytes were written' volume import big /dev/urandom --pool "$servers"
 volume remove big
 
 # ---- removed: the memory is back ----------------------------------------------------------
@@ -334,7 +334,7 @@ volume list
 # ---- a server dies when its part was written ------------------------------------------------
 
 volume create db --size 48M
-"$rdmabox" volume import db pipe --servers "$servers" >out 2>err &
+"$rdmabox" volume import db pipe --pool "$servers" >out 2>err &
 writer_pid=$!
 server_pids+=("$writer_pid")
 exec 3>pipe
@@ -346,7 +346,7 @@ status=$?
 [ "$status" = 1 ] && [ "$(wc -l <err)" = 1 ] || { show; fault "an import whose server died: exit code $status"; }
 [ ! -s out ] || fault "a sum of what is lost"
 refused 'cannot connect' export db none
-expect_success volume remove db --servers "${servers#*,}"
+expect_success volume remove db --pool "${servers#*,}"
 for each in $(tr , ' ' <<<"${servers#*,}"); do
 	expect_success stat "$each" --json
 	[ "$(key slabs_lent)" = 0 ] || fault "$each keeps slabs of a volume that was removed"

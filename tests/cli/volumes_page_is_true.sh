@@ -43,7 +43,7 @@ says()
 
 [ "$(wc -l <failed)" = 1 ] || { cat failed; show; fault "not one command fails"; }
 # shellcheck disable=SC2016 # as it stands
-says '^2 rdmabox volume export scratch copy --servers \$servers$' failed
+says '^2 rdmabox volume export scratch copy --pool \$servers$' failed
 says '^scratch +256 MiB +ever +3/3 +-$' out
 says '^scratch +512 MiB +ever +4/4 +-$' out
 says '^rdmabox volume export: volume scratch is open by .*, process [0-9]+; .*--take-over' err

@@ -19,13 +19,13 @@ cd "$scratch" || exit 1
 
 volume()
 {
-	expect_success volume "$@" --servers "$servers"
+	expect_success volume "$@" --pool "$servers"
 }
 
 # shown KEY SERVERS - of volume db, as these servers say
 shown()
 {
-	expect_success volume show db --json --servers "$2"
+	expect_success volume show db --json --pool "$2"
 	key "$1"
 }
 
@@ -36,7 +36,7 @@ import_over()
 
 	half=$(($(stat -c %s "$file") / 2))
 	mkfifo pipe
-	timeout "$limit_s" "$rdmabox" volume import db - --servers "$servers" --take-over \
+	timeout "$limit_s" "$rdmabox" volume import db - --pool "$servers" --take-over \
 		<pipe >import.out 2>import.err &
 	writer=$!
 	exec 5>pipe
@@ -51,10 +51,10 @@ import_over()
 # ---- made ------------------------------------------------------------------------------------
 
 for count in 0 4 x; do
-	expect_refusal '--replicas' volume create db --size 16M --replicas $count --servers "$servers"
+	expect_refusal '--replicas' volume create db --size 16M --replicas $count --pool "$servers"
 done
 expect_refusal '2 replicas need as many servers, but 1 are given' \
-	volume create db --size 16M --replicas 2 --servers "${addresses[0]}"
+	volume create db --size 16M --replicas 2 --pool "${addresses[0]}"
 volume create db --size 16M --replicas 2
 [ "$(shown replicas "$servers")" = 2 ] || fault "it has no replicas"
 for i in 1 2 3; do
@@ -68,7 +68,7 @@ cmp data1 copy || fault "other contents"
 
 import_over data2 kill -STOP "${server_pids[0]}"
 [ "$(shown servers_out "$others")" = 1 ] || fault "the silent server is not out"
-expect_success volume export db copy --servers "$others"
+expect_success volume export db copy --pool "$others"
 cmp data2 copy || fault "other contents without the silent server"
 kill -CONT "${server_pids[0]}"
 volume export db copy
@@ -82,23 +82,24 @@ volume export db copy
 cmp data3 copy || fault "other contents without the dead server"
 [ "$(shown servers_there "$others")" = 2 ] && [ "$(shown servers_out "$others")" = 1 ] ||
 	fault "the dead server is not out"
-"$rdmabox" bench --servers "$others" --volume-name db --op write --runtime 60 >bench.out 2>&1 &
+"$rdmabox" bench --pool "$others" --volume-name db --op write --runtime 60 >bench.out 2>&1 &
 writer=$!
 until [ "$(shown is_open "$others")" = True ]; do
 	kill -0 $writer || { cat bench.out; fault "the bench has ended"; }
 done
 kill -KILL $writer
 wait $writer
-expect_success volume export db copy --take-over --servers "$others"
-expect_success volume export db again --servers "$others"
+expect_success volume export db copy --take-over --pool "$others"
+expect_success volume export db again --pool "$others"
 cmp copy again || fault "a second program reads something else"
 
 # ---- the last servers -------------------------------------------------------------------------
 
 kill -KILL "${server_pids[1]}"
-run volume export db copy --servers "$others"
+run volume export db copy --pool "$others"
 [ "$status" = 1 ] || [ "$status" = 2 ] || { show; fault "opened without a server that it needs"; }
 grep -qE 'lacks 1 of its servers|too few of its servers' err || { show; fault "does not say what it needs"; }
-expect_success volume remove db --servers "${addresses[2]}"
-expect_success volume list --json --servers "${addresses[2]}"
+expect_refusal 'too few are left to remove it; --force' volume remove db --pool "${addresses[2]}"
+expect_success volume remove db --force --pool "${addresses[2]}"
+expect_success volume list --json --pool "${addresses[2]}"
 [ "$(cat out)" = '[]' ] || { show; fault "the volume is still there"; }

@@ -10,7 +10,7 @@ start_server --memory 64M --slab 4M
 one=$address
 start_server --memory 64M --slab 4M
 servers=$one,$address
-expect_success volume create scratch --size 16M --servers "$servers"
+expect_success volume create scratch --size 16M --pool "$servers"
 job=(--name=job --servers="$servers" --bs=4k)
 named=("${job[@]}" --volume_name=scratch)
 
@@ -41,18 +41,18 @@ check=("${named[@]}" --rw=randwrite --verify=crc32c --verify_only=1)
 expect_good "${check[@]}" --take_over=1
 grep -qE 'issued rwts: total=4096,' "$scratch/out" || { show; fault "not all is verified"; }
 expect_good "${check[@]}" # it was closed
-expect_success volume export scratch "$scratch/copy" --servers "$servers"
+expect_success volume export scratch "$scratch/copy" --pool "$servers"
 (cd "$scratch" && fio --name=job --filename=copy --size=16M --bs=4k --rw=randwrite --verify=crc32c \
 	--verify_only=1 >out 2>err) || { show; fault "the command reads something else"; }
 
 # What fio reads is what the command has written.
-expect_success volume create pattern --size 4M --servers "$servers"
+expect_success volume create pattern --size 4M --pool "$servers"
 for ((i = 0; i < 1024; i++)); do printf '%4096s' x; done | tr ' x' '\253\253' >"$scratch/data"
-expect_success volume import pattern "$scratch/data" --servers "$servers"
+expect_success volume import pattern "$scratch/data" --pool "$servers"
 expect_good "${job[@]}" --volume_name=pattern --rw=write --verify=pattern --verify_pattern=0xab \
 	--verify_only=1
 printf 'x' | dd of="$scratch/data" bs=1 seek=1000000 conv=notrunc 2>/dev/null
-expect_success volume import pattern "$scratch/data" --servers "$servers"
+expect_success volume import pattern "$scratch/data" --pool "$servers"
 expect_bad 'verify' "${job[@]}" --volume_name=pattern --rw=write --verify=pattern \
 	--verify_pattern=0xab --verify_only=1
 
@@ -81,10 +81,10 @@ expect_bad 'take_over=1 needs volume_name=NAME' "${job[@]}" --rw=read --size=4M 
 start_server --memory 64M --slab 4M
 victim=$pid
 safe=$one,$address
-expect_success volume create safe --size 8M --replicas 2 --servers "$safe"
+expect_success volume create safe --size 8M --replicas 2 --pool "$safe"
 expect_good --name=job --servers="$safe" --volume_name=safe --bs=4k --rw=write --verify=crc32c
 start_server --memory 64M --slab 4M
-expect_success volume add-server safe "$address" --servers "$safe"
+expect_success volume add-server safe "$address" --pool "$safe"
 safe+=,$address
 kill -KILL "$victim"
 fio_run --name=job --servers="$safe" --volume_name=safe --bs=4k --rw=write --verify=crc32c \

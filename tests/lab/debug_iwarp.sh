@@ -16,7 +16,7 @@ rdma link add siw0 type siw netdev veth8 || fault "cannot make an iWARP device"
 # Nobody is there, but the way to it is known.
 ip neigh add 10.9.8.2 lladdr 02:00:00:00:00:02 dev veth8
 
-expect_refusal 'iWARP device' page attach --servers 10.9.8.2:7471 --size 8M --insecure
+expect_refusal 'iWARP device' page attach --pool 10.9.8.2:7471 --size 8M --insecure
 [ -z "$(ls "$volumes")" ] || fault "a volume is left"
 pass "a server behind an iWARP device"
 

@@ -17,7 +17,7 @@ backed()
 # refused PATTERN DISK SIZE
 refused()
 {
-	run page attach --servers "$address" --insecure --backup "$2" --size "$3"
+	run page attach --pool "$address" --insecure --backup "$2" --size "$3"
 	[ "$status" = 2 ] && grep -q -- "$1" "$scratch/err" ||
 		{ show; fault "--backup $2 is not refused with: $1"; }
 }

@@ -52,7 +52,7 @@ pass "$rounds devices come and go beside one that is hammered"
 # ---- who attaches is killed ------------------------------------------------------------
 # However far it came: what is there can be detached, and then nothing is.
 for ((round = 0; round < kills; round++)); do
-	"$rdmabox" page attach --name guest --servers "$servers" --size 4M --insecure \
+	"$rdmabox" page attach --name guest --pool "$servers" --size 4M --insecure \
 		--qps 4 >"$scratch/out" 2>&1 &
 	victim=$!
 	sleep "0.0$((round * 12 % 100))"

@@ -94,7 +94,7 @@ is_sound()
 # begin_program - which has its pages on the same servers
 begin_program()
 {
-	"$rdmabox" bench --fabric verbs --servers "$servers" --volume 8M --replicas 2 --insecure \
+	"$rdmabox" bench --fabric verbs --pool "$servers" --volume 8M --replicas 2 --insecure \
 		--op mix:50 --pattern rand --block 4K --depth 8 --threads 1 --mode hybrid \
 		--window auto --verify --runtime 30 --peer-timeout $((5000 * slowness)) \
 		>"$scratch/program.$1" 2>&1 &

@@ -13,7 +13,7 @@ for _ in 1 2 3; do
 	start_verbs_server --memory 12M --insecure
 	servers+=${servers:+,}$address
 done
-reach=(--servers "$servers" --insecure)
+reach=(--pool "$servers" --insecure)
 
 # attach_named NAME OPTION... - volume db, as the device of this name
 attach_named()
@@ -116,7 +116,7 @@ start_verbs_server --memory 12M --insecure
 expect_success page add-server "$address"
 [ "$(number servers)" = "$servers,$address" ] || fault "the next attach does not need it"
 servers+=,$address
-reach=(--servers "$servers" --insecure)
+reach=(--pool "$servers" --insecure)
 dmesg -C
 kill -KILL "${server_pids[1]}"
 eventually logged 'is gone, and with it' || fault "the second server is not missed"

@@ -53,19 +53,19 @@ echo "another one that is long enough to be one" >"$scratch/other"
 chmod 600 "$scratch/secret" "$scratch/other"
 start_verbs_server --memory 16M --secret-file "$scratch/secret"
 
-refused 'no answer|does not answer' 2 attach --servers 10.9.0.1:9 --size 8M --insecure
-refused 'give a --secret-file' 2 attach --servers "$address" --size 8M
-refused 'refuses the secret' 2 attach --servers "$address" --size 8M --insecure
-refused 'refuses the secret' 2 attach --servers "$address" --size 8M --secret-file "$scratch/other"
-refused 'do not lend that much' 2 attach --servers "$address" --size 1G --secret-file "$scratch/secret"
-refused 'dmesg' 2 attach --servers "$address" --size 8M --replicas 2 --secret-file "$scratch/secret"
-refused 'dmesg' 2 attach --servers here --size 8M --secret-file "$scratch/secret"
+refused 'no answer|does not answer' 2 attach --pool 10.9.0.1:9 --size 8M --insecure
+refused 'give a --secret-file' 2 attach --pool "$address" --size 8M
+refused 'refuses the secret' 2 attach --pool "$address" --size 8M --insecure
+refused 'refuses the secret' 2 attach --pool "$address" --size 8M --secret-file "$scratch/other"
+refused 'do not lend that much' 2 attach --pool "$address" --size 1G --secret-file "$scratch/secret"
+refused 'dmesg' 2 attach --pool "$address" --size 8M --replicas 2 --secret-file "$scratch/secret"
+refused 'dmesg' 2 attach --pool here --size 8M --secret-file "$scratch/secret"
 [ -z "$($page list)" ] || fault "a failure leaves a volume: $($page list)"
 # What fails late is undone, though somebody still has a look at the device.
 mkdir "$scratch/bin"
 printf '#!/bin/sh\nexec 3<"$1"\nsleep 0.3 &\nexit 1\n' >"$scratch/bin/mkswap"
 chmod +x "$scratch/bin/mkswap"
-PATH=$scratch/bin:$PATH refused 'mkswap .* failed' 2 attach --servers "$address" --size 8M \
+PATH=$scratch/bin:$PATH refused 'mkswap .* failed' 2 attach --pool "$address" --size 8M \
 	--secret-file "$scratch/secret" --swap
 [ -z "$($page list)" ] || fault "swap that fails leaves a volume: $($page list)"
 pass "what cannot be attached is refused in a line, and leaves nothing"
@@ -78,11 +78,11 @@ priority_of()
 
 modprobe zram && echo 16M >/sys/block/zram0/disksize && mkswap /dev/zram0 >/dev/null &&
 	swapon -p 100 /dev/zram0 || fault "no other swap"
-device=$($page attach --servers "$address" --size 8M --secret-file "$scratch/secret" --swap \
+device=$($page attach --pool "$address" --size 8M --secret-file "$scratch/secret" --swap \
 	--priority 7) || fault "cannot attach with a priority"
 [ "$(priority_of "$device")" = 7 ] || fault "the priority is $(priority_of "$device"), not 7"
 $page detach --swap || fault "cannot detach"
-device=$($page attach --servers "$address" --size 8M --secret-file "$scratch/secret" --swap) ||
+device=$($page attach --pool "$address" --size 8M --secret-file "$scratch/secret" --swap) ||
 	fault "cannot attach"
 [ "$(priority_of "$device")" -gt "$(priority_of /dev/zram0)" ] ||
 	{ cat /proc/swaps >&2; fault "$device is no swap, or comes after another one"; }
@@ -90,7 +90,7 @@ swapoff /dev/zram0 || fault "swapoff"
 [ "$($page list)" = "page ${device#/dev/} 8388608 1 8 0 8" ] || fault "the list says $($page list)"
 $page status --json >"$scratch/out"
 [ "$(key slabs_whole) $(key slabs_blank)" = "8 0" ] && [ "$(key work_requests)" -gt 0 ] || { show; fault "the status is wrong"; }
-refused 'there is a volume page already' 2 attach --servers "$address" --size 8M --insecure
+refused 'there is a volume page already' 2 attach --pool "$address" --size 8M --insecure
 refused "$device is in use: swap.*--swap" 1 detach
 exec 9<"$device"
 refused "in use: process $$ " 1 detach --swap
@@ -104,7 +104,7 @@ pass "a device is attached, used, listed, and goes when nobody uses it"
 
 # ---- what it counts and tells ---------------------------------------------------
 echo 1 >"$tracing/events/rdmabox/enable" || fault "there are no tracepoints"
-device=$($page attach --servers "$address" --size 4M --secret-file "$scratch/secret" \
+device=$($page attach --pool "$address" --size 4M --secret-file "$scratch/secret" \
 	--queue-depth 64) || fault "cannot attach"
 dd if=/dev/urandom of="$device" bs=64k count=16 oflag=direct status=none || fault "cannot write"
 dd if="$device" of=/dev/null bs=4k count=32 iflag=direct status=none || fault "cannot read"
@@ -144,7 +144,7 @@ $page detach || fault "cannot detach"
 # ---- two volumes on one device -----------------------------------------------------
 start_udev
 for name in page other; do
-	$page attach --servers "$address" --size 4M --secret-file "$scratch/secret" \
+	$page attach --pool "$address" --size 4M --secret-file "$scratch/secret" \
 		--name "$name" >/dev/null || fault "cannot attach $name"
 done
 udevadm settle

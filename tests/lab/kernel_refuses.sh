@@ -9,7 +9,7 @@
 # refuse PATTERN SERVERS OPTION...
 refuse()
 {
-	expect_refusal "$1" page attach --servers "$2" --size 8M "${@:3}"
+	expect_refusal "$1" page attach --pool "$2" --size 8M "${@:3}"
 	[ -z "$(ls "$volumes")" ] || fault "$2 leaves a volume"
 }
 
@@ -61,10 +61,10 @@ pass "a server under two addresses"
 # has free.
 refuse 'do not lend that much' "$server" --size 9M "${mine[@]}"
 volume=$volumes/all
-device=$("$rdmabox" page attach --name all --servers "$server" --size 8M --reserve "${mine[@]}") ||
+device=$("$rdmabox" page attach --name all --pool "$server" --size 8M --reserve "${mine[@]}") ||
 	fault "a failed attach has left something lent"
-expect_refusal 'do not lend that much' page attach --servers "$server" --size 1M "${mine[@]}"
-expect_refusal 'do not lend that much' page attach --servers "$server" --size 1M --reserve \
+expect_refusal 'do not lend that much' page attach --pool "$server" --size 1M "${mine[@]}"
+expect_refusal 'do not lend that much' page attach --pool "$server" --size 1M --reserve \
 	"${mine[@]}"
 keep 8
 is_kept || fault "something else is read than was written"

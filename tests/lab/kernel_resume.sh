@@ -10,7 +10,7 @@
 load_module rdmabox
 load_module rdmabox_block
 start_verbs_server --memory 16M --insecure
-device=$("$rdmabox" page attach --servers "$address" --size 16M --qps 4 --insecure) ||
+device=$("$rdmabox" page attach --pool "$address" --size 16M --qps 4 --insecure) ||
 	fault "cannot attach"
 
 # disturb NAME COMMAND... - runs COMMAND under load that outlasts it, also on a machine
@@ -51,7 +51,7 @@ for attempt in 1 2 3; do
 	disturb stopped stop_server 3
 	[ "$status" != 0 ] || break
 	"$rdmabox" page detach || fault "cannot detach"
-	"$rdmabox" page attach --servers "$address" --size 16M --qps 4 --insecure >/dev/null ||
+	"$rdmabox" page attach --pool "$address" --size 16M --qps 4 --insecure >/dev/null ||
 		fault "cannot attach again"
 done
 [ "$status" = 0 ] || { dmesg; fault "I/Os fail though the server came back"; }
@@ -61,7 +61,7 @@ pass "stopped for 3 s: the session is resumed, and no I/O fails (attempt $attemp
 # What it alone has is not given up before half of its lease is over.
 "$rdmabox" page detach || fault "cannot detach"
 start_verbs_server --memory 16M --lease 6000 --insecure
-"$rdmabox" page attach --servers "$address" --size 16M --peer-timeout 2000 --insecure \
+"$rdmabox" page attach --pool "$address" --size 16M --peer-timeout 2000 --insecure \
 	>/dev/null || fault "cannot attach once more"
 disturb "stopped for long" stop_server 7
 [ "$status" != 0 ] || fault "a server that was silent for 7 s is believed"

@@ -106,10 +106,10 @@ pass "a server that was started anew has copies of all"
 
 # ---- servers and secret -----------------------------------------------------------------
 start_verbs_server --memory 8M --secret-file "$scratch/new"
-expect_refusal 'another secret' page set --name test --servers "$one,$two,$address"
+expect_refusal 'another secret' page set --name test --pool "$one,$two,$address"
 [ "$(number servers)" = "$one,$two" ] || fault "servers are $(number servers)"
 expect_refusal 'open to everybody' page set --name test --secret-file /dev/null
-expect_success page set --name test --servers "$address,$two" --secret-file "$scratch/new"
+expect_success page set --name test --pool "$address,$two" --secret-file "$scratch/new"
 [ "$(number servers)" = "$one,$two,$address" ] || fault "servers are $(number servers)"
 eventually is_in whole || fault "it is $(state)"
 is_kept || fault "it is something else"
@@ -125,9 +125,9 @@ servers+=,$address
 start_verbs_server --memory 8M --insecure --memory-file "$file"
 servers+=,$address
 back=$address
-expect_success volume create db --size 4M --replicas 2 --fabric verbs --servers "$servers" \
+expect_success volume create db --size 4M --replicas 2 --fabric verbs --pool "$servers" \
 	--insecure
-expect_success page attach --name test --volume db --servers "$servers" --insecure
+expect_success page attach --name test --volume db --pool "$servers" --insecure
 device=$(<"$scratch/out")
 keep 4
 dmesg -C

@@ -26,7 +26,7 @@ pass "doctor finds rxe0, and all that it needs"
 
 start_server --listen "$device_address:0" --memory 4M --slab 1M --insecure
 grep -q '^ready .*rxe0' "$scratch/server.0" || fault "served by: $(cat "$scratch/server.0")"
-expect_success bench --servers "$address" --insecure --volume 1M --runtime 0.3 \
+expect_success bench --pool "$address" --insecure --volume 1M --runtime 0.3 \
 	--warmup 0 --verify --json -
 expect_sound "auto"
 grep -q '"using": "verbs: there is an RDMA device; rxe0 ' "$scratch/out" ||

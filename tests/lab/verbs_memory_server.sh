@@ -20,7 +20,7 @@ bench()
 	local name=$1
 
 	shift
-	expect_success bench --servers "$one,$two" --fabric verbs \
+	expect_success bench --pool "$one,$two" --fabric verbs \
 		--secret-file "$scratch/secret" --volume 2M --runtime 0.3 \
 		--warmup 0 --verify --json - "$@"
 	expect_sound "$name"

@@ -14,31 +14,31 @@ bench=(bench --fabric verbs --volume 4M --runtime 0.2 --warmup 0)
 serve=(serve --fabric verbs --memory 4M --slab 1M --insecure)
 
 start_verbs_server --memory 8M --secret-file "$scratch/secret"
-expect_refusal "$address.*secret" "${bench[@]}" --servers "$address" --insecure
-expect_refusal "$address.*secret" "${bench[@]}" --servers "$address" --secret-file "$scratch/other"
-expect_refusal 'secret file .--secret-file., or insecure' "${bench[@]}" --servers "$address"
+expect_refusal "$address.*secret" "${bench[@]}" --pool "$address" --insecure
+expect_refusal "$address.*secret" "${bench[@]}" --pool "$address" --secret-file "$scratch/other"
+expect_refusal 'secret file .--secret-file., or insecure' "${bench[@]}" --pool "$address"
 pass "a client without the secret is refused"
 
 expect_refusal "$address.*(memory|space|full|room)" "${bench[@]}" --volume 64M \
-	--servers "$address" --secret-file "$scratch/secret"
+	--pool "$address" --secret-file "$scratch/secret"
 expect_success stat --server "$address" --fabric verbs --secret-file "$scratch/secret" --json
 [ "$(key lent_bytes)" = 0 ] || fault "a refused volume stays lent"
-expect_success "${bench[@]}" --servers "$address" --secret-file "$scratch/secret" --verify
+expect_success "${bench[@]}" --pool "$address" --secret-file "$scratch/secret" --verify
 pass "a volume that is larger than the server is refused, and nothing stays lent"
 
 expect_refusal "$address.*port is taken" "${serve[@]}" --listen "$address"
 kill -KILL "$pid"
 wait "$pid" 2>/dev/null
-expect_refusal "nothing listens at $address" "${bench[@]}" --insecure --servers "$address"
-expect_refusal "10.9.0.77:7471" "${bench[@]}" --insecure --servers 10.9.0.77:7471
-expect_refusal "127.0.0.1:7471.*RDMA device" "${bench[@]}" --insecure --servers 127.0.0.1:7471
+expect_refusal "nothing listens at $address" "${bench[@]}" --insecure --pool "$address"
+expect_refusal "10.9.0.77:7471" "${bench[@]}" --insecure --pool 10.9.0.77:7471
+expect_refusal "127.0.0.1:7471.*RDMA device" "${bench[@]}" --insecure --pool 127.0.0.1:7471
 pass "a server that is not there, cannot be reached, or is on no RDMA device"
 
 expect_refusal "127.0.0.1.*not an address of an RDMA device" "${serve[@]}" --listen 127.0.0.1:0
 expect_refusal "192.0.2.1" "${serve[@]}" --listen 192.0.2.1:0
 expect_refusal "mlx9_7.*rdma link" "${serve[@]}" --listen "$device_address:0" --device mlx9_7
 expect_refusal "mlx9_7.*rdma link" "${bench[@]}" --insecure --device mlx9_7 \
-	--servers "$device_address:1"
+	--pool "$device_address:1"
 pass "a server on an address without RDMA device"
 
 # Locked memory binds those without the capability to exceed it.
@@ -56,7 +56,7 @@ expect_short_memory()
 }
 
 start_verbs_server --memory 8M --insecure
-expect_short_memory "${bench[@]}" --insecure --servers "$address"
+expect_short_memory "${bench[@]}" --insecure --pool "$address"
 expect_short_memory "${serve[@]}" --listen "$device_address:0"
 pass "too little locked memory"
 

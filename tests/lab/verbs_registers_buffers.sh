@@ -7,7 +7,7 @@
 . "$(dirname "$(readlink -f "$0")")/verbs.sh"
 
 start_verbs_server --memory 16M --insecure
-bench=(bench --servers "$address" --fabric verbs --insecure --volume 4M --runtime 0.3
+bench=(bench --pool "$address" --fabric verbs --insecure --volume 4M --runtime 0.3
 	--warmup 0 --json -)
 
 # bench NAME OPTION...

@@ -17,7 +17,7 @@ stop_under()
 	local tenths bench
 
 	rm -f "$scratch"/{err,json}
-	timeout "$limit_s" "$rdmabox" bench --servers "$address" --fabric verbs \
+	timeout "$limit_s" "$rdmabox" bench --pool "$address" --fabric verbs \
 		--insecure --volume 2M --op mix:50 --pattern rand --runtime 7 \
 		--warmup 0 --verify --progress --json "$scratch/json" \
 		>"$scratch/out" 2>"$scratch/err" &
@@ -63,7 +63,7 @@ stop_under 10
 pass "stopped for 10 s: ends with errors, and with no junk"
 
 # Whatever became of those clients, the server serves the next one.
-expect_success bench --servers "$address" --fabric verbs --insecure --volume 2M \
+expect_success bench --pool "$address" --fabric verbs --insecure --volume 2M \
 	--runtime 0.3 --warmup 0 --verify --json -
 expect_sound "afterwards"
 pass "the server serves the next client"

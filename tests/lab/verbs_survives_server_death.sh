@@ -18,7 +18,7 @@ kill_under()
 	victim=$pid
 	start_verbs_server --memory 16M --insecure
 	rm -f "$scratch"/{err,json}
-	timeout "$limit_s" "$rdmabox" bench --servers "$one,$address" --fabric verbs \
+	timeout "$limit_s" "$rdmabox" bench --pool "$one,$address" --fabric verbs \
 		--insecure --volume 8M --op mix:50 --pattern rand --runtime 4 \
 		--warmup 0 --verify --progress --json "$scratch/json" "$@" \
 		>"$scratch/out" 2>"$scratch/err" &
@@ -63,7 +63,7 @@ two=$address
 victim=$pid
 start_verbs_server --memory 8M --secret-file "$scratch/secret"
 timeout "$limit_s" "$build/examples/keep-tree" --fabric verbs \
-	--secret-file "$scratch/secret" --servers "$one,$two" --spare "$address" \
+	--secret-file "$scratch/secret" --pool "$one,$two" --spare "$address" \
 	--replicas 2 --checksums --passes 3 "$scratch/tree" 2>"$scratch/err" |
 	while IFS= read -r line; do
 		echo "$line"

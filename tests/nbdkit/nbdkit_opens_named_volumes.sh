@@ -11,7 +11,7 @@ start_server --memory 64M --slab 4M
 one=$address
 start_server --memory 64M --slab 4M
 servers=$one,$address
-expect_success volume create disk --size 32M --servers "$servers"
+expect_success volume create disk --size 32M --pool "$servers"
 head -c 32M /dev/urandom >"$scratch/image"
 
 start_nbdkit "$servers" name=disk
@@ -49,9 +49,9 @@ truncate -s 32M "$scratch/other"
 good nbdcopy "$scratch/other" "$uri"
 stop_nbdkit
 [ "$status" = 0 ] || fault "nbdkit: exit code $status"
-expect_success volume export disk "$scratch/copy" --servers "$servers"
+expect_success volume export disk "$scratch/copy" --pool "$servers"
 cmp "$scratch/other" "$scratch/copy" || fault "the command reads something else"
-expect_success volume grow disk --size 40M --servers "$servers"
+expect_success volume grow disk --size 40M --pool "$servers"
 start_nbdkit "$servers" name=disk
 good nbdinfo --size "$uri"
 [ "$(cat "$scratch/out")" = 41943040 ] || { show; fault "it did not grow"; }

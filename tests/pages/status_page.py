@@ -67,7 +67,7 @@ class Server:
 class Load:
     def __init__(self, rdmabox, server, volume, *options):
         self.process = subprocess.Popen(
-            [rdmabox, "bench", "--servers", server.address, "--fabric", "soft:tcp",
+            [rdmabox, "bench", "--pool", server.address, "--fabric", "soft:tcp",
              "--volume", volume, "--runtime", "3600", *options],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
@@ -199,7 +199,7 @@ def draw_curves(rdmabox, server, page):
     """Clients that come and go for a minute: a picture of even lines tells little."""
     for rate, seconds in (7000, 6), (3000, 9), (12000, 5), (5000, 4):
         time.sleep(7)
-        subprocess.run([rdmabox, "bench", "--servers", server.address, "--fabric", "soft:tcp",
+        subprocess.run([rdmabox, "bench", "--pool", server.address, "--fabric", "soft:tcp",
                         "--volume", "128M", "--op", "mix:80", "--load", "open:%d" % rate,
                         "--runtime", str(seconds), "--warmup", "0"],
                        stdout=subprocess.DEVNULL, check=True)
@@ -212,7 +212,7 @@ def check(rdmabox, pictures):
     loads = [Load(rdmabox, server, "512M", "--op", "mix:70", "--load", "open:9000"),
              Load(rdmabox, server, "256M", "--op", "mix:50", "--load", "open:3000",
                   "--block", "16K")]
-    refused = subprocess.run([rdmabox, "bench", "--servers", server.address, "--fabric",
+    refused = subprocess.run([rdmabox, "bench", "--pool", server.address, "--fabric",
                               "soft:tcp", "--volume", "1536M", "--runtime", "1"],
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     expect("a client above its quota", refused.returncode)

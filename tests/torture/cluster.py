@@ -152,11 +152,11 @@ class Cluster:
         if self.etcd:
             wait_for("all have announced themselves", self.is_announced)
         self.run("volume", "create", "db", "--size", f"{self.options.volume_mib}M",
-                 "--replicas", str(self.options.replicas), "--servers", self.pool)
+                 "--replicas", str(self.options.replicas), "--pool", self.pool)
 
     def show(self):
         """What the servers know of the volume."""
-        return json.loads(self.run("volume", "show", "db", "--json", "--servers", self.addresses))
+        return json.loads(self.run("volume", "show", "db", "--json", "--pool", self.addresses))
 
     def is_whole(self):
         """All servers are of the volume, and each slab has all its copies."""

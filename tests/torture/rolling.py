@@ -91,4 +91,4 @@ def carry(torture):
         if fio.process.poll() is None:
             fio.process.kill()
             fio.process.wait()
-    torture.cluster.run("volume", "remove", "db", "--servers", torture.cluster.pool)
+    torture.cluster.run("volume", "remove", "db", "--pool", torture.cluster.pool)
