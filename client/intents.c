@@ -134,6 +134,9 @@ uint64_t rbx_intents_round(struct rbx_intents_round *round, uint64_t now_ns)
 		round->is_under_way = true;
 		round->again_ns = 0;
 		messages_make(round);
+		/* All are for servers that have failed: the next batch is not to wait for that. */
+		if (!any_is_missing(round))
+			return now_ns;
 	}
 	if (!round->is_under_way)
 		return is_full ? now_ns + ROOM_AGAIN_NS : quiet_ns;

@@ -165,14 +165,15 @@ static uint64_t extents_in_use(const struct rbx_slab *slab, const struct rbx_sla
 }
 
 /* Which of these may be cleared. Not those of a write that waits for another extent as well: the
- * two could be cleared in turn. Those that have RETURNED get all that is written, lack what is
+ * two could be cleared in turn. What is noted, is not safe, and is not being told to servers was asked
+ * in vain: nothing was written there. Those that have RETURNED get all that is written, lack what is
  * stale, and count when they have that, whatever is noted. */
 static uint64_t may_clear(const struct rbx_slab *slab, const struct rbx_slab_group *group,
 			  uint64_t bits)
 {
 	const struct rbx_extent_word *word = rbx_extent_word_of(slab);
 
-	bits &= word->safe & ~(word->waited | word->strayed);
+	bits &= (word->is_out ? word->safe : UINT64_MAX) & ~(word->waited | word->strayed);
 	if (!bits || slab->read_mask != (slab->write_mask & ~rbx_slab_returned(slab)))
 		return 0;
 	return bits & ~extents_in_use(slab, group);
@@ -296,12 +297,14 @@ static void word_take(struct rbx_slab *slab, struct rbx_intents *intents)
 static bool word_next(struct rbx_volume_map *map, struct rbx_extents *extents,
 		      struct rbx_slab *slab, struct rbx_intents *intents)
 {
-	uint64_t asked;
+	const struct rbx_extent_word *word = rbx_extent_word_of(slab);
+	uint64_t asked, more;
 
 	rbx_slab_lock(slab);
-	asked = rbx_extent_word_of(slab)->asked;
+	asked = word->asked;
+	more = asked & ~(word->noted | word->counted);
 	rbx_slab_unlock(slab);
-	if (!make_room(map, extents, rbx_server_set_count_word(asked)))
+	if (!make_room(map, extents, rbx_server_set_count_word(more)))
 		return false;
 	rbx_slab_lock(slab);
 	queue_take_first(slab);

@@ -244,9 +244,9 @@ static void cells_pass(const struct rbx_slab_shape *shape, struct rbx_slab_recor
 static bool copy_find(const struct rbx_slab *slab,
 		      struct rbx_slab_record *record)
 {
-	if (!rbx_slab_targets(slab))
+	/* Without a record its targets were lost while copies were parked; another one has come since. */
+	if (!rbx_slab_targets(slab) || !record)
 		return false;
-	RBX_ASSERT(record);
 	if (record->copy_failed)
 		return false;
 	cells_pass(rbx_slab_shape(slab), record);

@@ -199,6 +199,28 @@ static void extents_above_the_bound_are_cleared(void **state)
 	host_free(host);
 }
 
+/* Else no other extent could be noted any more, once there are as many as there is room for. */
+static void extents_that_were_asked_for_in_vain_give_their_room_back(void **state)
+{
+	struct host *host = make_written(1, 2);
+	struct rbx_intents intents;
+	uint32_t extent;
+
+	(void)state;
+	extents_of(host)->set_max = 4;
+	assert_null(rbx_held_failed(&host->flow.held, host_server_of(host, 0, 1)));
+	for (extent = 1; extent < 40; extent++) {
+		write_extent(host, 0, extent);
+		intents = next(host);
+		rbx_extents_noted(&host->flow, &intents);
+		while (host_poll(host))
+			;
+		assert_int_equal(host_ended(host, -EIO), 1);
+		assert_in_range(extents_of(host)->set_count, 1, 5);
+	}
+	host_free(host);
+}
+
 static void extent_that_is_being_written_is_not_cleared(void **state)
 {
 	struct host *host = make_written(2, 2);
@@ -487,6 +509,7 @@ int main(void)
 		cmocka_unit_test(piece_waits_for_all_its_extents),
 		cmocka_unit_test(server_has_failed_writes_that_wait_end),
 		cmocka_unit_test(extents_above_the_bound_are_cleared),
+		cmocka_unit_test(extents_that_were_asked_for_in_vain_give_their_room_back),
 		cmocka_unit_test(extent_that_is_being_written_is_not_cleared),
 		cmocka_unit_test(extent_that_is_quiet_is_cleared_in_time),
 		cmocka_unit_test(extent_that_differs_is_not_cleared),

@@ -302,7 +302,7 @@ EXPORT_SYMBOL_GPL(rbx_volume_open);
 
 void rbx_volume_close(struct rbx_volume *volume)
 {
-	rbx_volume_state_stop(volume);
+	rbx_volume_state_stop(volume); /* nothing is told from now on */
 	rbx_volume_joins_stop(volume);
 	rbx_upkeep_closes(&volume->control.upkeep);
 	/* Promise 1 of the design: each request ends, within the peer timeout. */
@@ -310,6 +310,7 @@ void rbx_volume_close(struct rbx_volume *volume)
 		msleep(1);
 	upkeep_stop(volume);
 	rbx_volume_servers_close(volume); /* no events after this; they look at the map */
+	rbx_volume_state_stop(volume); /* a thread that has ended now may have been about to tell */
 	memory_free(volume);
 	volume_free(volume);
 }
