@@ -49,7 +49,8 @@ static int enough_check(const struct rbx_named *named, const struct rbx_crowd *c
 			 record->name, record->members_count, rbx_record_in_count(record) - count);
 }
 
-/* A server that has removed it grants it to nobody any more: that is as good as a promise. */
+/* A server that has removed it grants it to nobody any more: that is as good as a promise. It comes
+ * before what others promise, who may have an older record. */
 static int all_grant(struct rbx_named *named, const struct rbx_crowd *crowd)
 {
 	struct rbx_membership removed;
@@ -57,12 +58,12 @@ static int all_grant(struct rbx_named *named, const struct rbx_crowd *crowd)
 	int err = 0;
 
 	rbx_record_get_membership(&named->record, &removed);
-	for (i = 0; i < crowd->count && !err; i++) {
-		if (crowd->has_removed[i] && named->record.flags & RBX_WIRE_REMOVED)
+	for (i = 0; i < crowd->count && named->record.flags & RBX_WIRE_REMOVED; i++)
+		if (crowd->has_removed[i])
 			rbx_proposer_promised(&named->proposer, incarnation_at(crowd, i), &removed);
-		else if (crowd->has[i])
+	for (i = 0; i < crowd->count && !err; i++)
+		if (crowd->has[i])
 			err = rbx_named_grant(named, crowd->sessions[i]);
-	}
 	if (err || named->needs_few || named->proposer.state == RBX_PROPOSER_OPENED)
 		return err;
 	return rbx_error(-EBUSY, "volume %s: another client has opened it meanwhile",

@@ -78,6 +78,15 @@ volume "$all" list
 [ ! -s out ] || { show; fault "the server that was away still has the volume"; }
 nothing_is_left
 
+# It is named before the others.
+made
+three_dies
+volume "$one,$two" remove db
+three_returns
+volume "$three,$one,$two" list
+[ ! -s out ] || { show; fault "the server that was away still has the volume"; }
+nothing_is_left
+
 # Its name is that of another volume meanwhile.
 made
 three_dies
