@@ -79,7 +79,8 @@ static int others_look(struct rbx_crowd *crowd, struct rbx_named *named, bool *a
 	return 0;
 }
 
-/* is_left: receives whether the volume is none, and what was left of it has gone now. */
+/* is_left: receives whether the volume is none. Then what was left of it has gone now, or an error
+ * says why not. */
 static int id_judge(const struct looking *looking, uint64_t volume_id, bool *is_left)
 {
 	bool any_lacks;
@@ -112,13 +113,15 @@ static bool is_first_of_id(const struct looking *looking, uint32_t index)
 	return i == index;
 }
 
-/* volume_id: receives that of the only one that is there; 0: none is. */
+/* volume_id: receives that of the only one that is there; 0: none is. What is left of another one,
+ * and cannot be removed now, is in the way only if there is none. */
 static int ids_judge(struct looking *looking, uint64_t *volume_id)
 {
+	char why[RBX_ERROR_BYTES] = "";
 	uint64_t heard_id = 0;
+	int err, left_err = 0;
 	bool is_left;
 	uint32_t i;
-	int err;
 
 	*volume_id = 0;
 	for (i = 0; i < looking->crowd->count; i++) {
@@ -128,8 +131,12 @@ static int ids_judge(struct looking *looking, uint64_t *volume_id)
 			continue;
 		heard_id = id;
 		err = id_judge(looking, id, &is_left);
-		if (err)
+		if (err && !is_left)
 			return err;
+		if (err) {
+			left_err = err;
+			rbx_text_copy(why, sizeof(why), rbx_error_text());
+		}
 		if (is_left)
 			id_drop(looking, id);
 		else if (*volume_id)
@@ -138,7 +145,9 @@ static int ids_judge(struct looking *looking, uint64_t *volume_id)
 		else
 			*volume_id = id;
 	}
-	return *volume_id && heard_id != *volume_id ? id_judge(looking, *volume_id, &is_left) : 0;
+	if (*volume_id)
+		return heard_id != *volume_id ? id_judge(looking, *volume_id, &is_left) : 0;
+	return left_err ? rbx_error_again(left_err, why) : 0;
 }
 
 /* Another client may have one of the same name, at servers that ours does not need: -EACCES in

@@ -462,7 +462,11 @@ int rbx_volume_rename(struct rbx_context *ctx, const char *servers, const char *
 /* ---- Removing -------------------------------------------------------------------------*/
 
 /* Nothing is removed before all servers have shut out everybody else: who is refused by one of
- * them has changed nothing. If another client has found what we had removed, it finishes that. */
+ * them has changed nothing. If another client has found what we had removed, it finishes that.
+ *
+ * A removal that was left, and is finished now, is the one that was asked for. Another volume that
+ * has the name meanwhile stays: an operator who says that servers of the one will not come back
+ * has not said it of the other. */
 static int remove_all(struct rbx_named *named, struct rbx_crowd *crowd, bool force)
 {
 	char why[RBX_ERROR_TEXT_MAX];
@@ -471,7 +475,7 @@ static int remove_all(struct rbx_named *named, struct rbx_crowd *crowd, bool for
 	named->is_removed = true;
 	named->needs_few = force;
 	err = rbx_crowd_look(crowd, named);
-	if (err == -ENOENT && named->was_left)
+	if (named->was_left && (!err || err == -ENOENT))
 		return 0;
 	if (!err)
 		err = rbx_named_begin(named, force);

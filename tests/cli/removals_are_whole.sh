@@ -131,6 +131,29 @@ expect_success stat "$three" --json
 volume "$all" list
 nothing_is_left
 
+# Of a volume that was removed too little is left to finish that, and another one has its name: it
+# is found, and is not what --force removes.
+start_server "${options[@]}"
+four=$address
+four_pid=$pid
+start_server "${options[@]}"
+five=$address
+five_pid=$pid
+volume "$all,$four,$five" create db --size 4M --replicas 2
+three_dies
+volume "$one,$two,$four,$five" remove db
+kill -KILL "$four_pid" "$five_pid"
+wait "$four_pid" "$five_pid" 2>/dev/null
+volume "$one" create db --size 1M
+three_returns
+volume "$one,$three" export db data
+[ "$(stat -c %s data)" = 1048576 ] || fault "it is not the new volume"
+volume "$one,$three" remove db --force
+volume "$one,$three" list
+[ "$(wc -l <out)" = 2 ] && grep -q '^db .* 1/1 ' out || { show; fault "the new volume was removed"; }
+volume "$one,$three" remove db
+nothing_is_left
+
 # ---- Killed -------------------------------------------------------------------------------
 
 expect_refusal 'there is no volume db' volume remove db --pool "$all"
