@@ -174,14 +174,14 @@ uint32_t rbx_crowd_lacks(const struct rbx_crowd *crowd, const struct rbx_wire_re
 		if (!rbx_record_is_in(record, rbx_session_incarnation(crowd->sessions[i])))
 			continue;
 		missing -= crowd->has[i];
-		*is_half |= !crowd->has[i];
+		*is_half |= !crowd->has[i] && !crowd->has_removed[i];
 	}
 	return missing;
 }
 
 uint32_t rbx_crowd_absent(const struct rbx_crowd *crowd, const struct rbx_wire_record *record)
 {
-	uint32_t i, count = crowd->away_count;
+	uint32_t i, removed_count = 0, count = crowd->away_count;
 	/* That were not heard of: each of them may be one that is away, or that began anew. */
 	uint32_t out_count = record->members_count - rbx_record_in_count(record);
 
@@ -194,6 +194,8 @@ uint32_t rbx_crowd_absent(const struct rbx_crowd *crowd, const struct rbx_wire_r
 			count++;
 		else if (!rbx_record_is_in(record, incarnation))
 			out_count--;
+		else if (crowd->has_removed[i])
+			removed_count++;
 	}
-	return count > out_count ? count - out_count : 0;
+	return removed_count + (count > out_count ? count - out_count : 0);
 }

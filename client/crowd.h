@@ -47,11 +47,12 @@ void rbx_crowd_keep_members(struct rbx_crowd *crowd, const struct rbx_wire_recor
 void rbx_crowd_leave_drained(struct rbx_crowd *crowd, const struct rbx_wire_record *record);
 
 /* How many members of the record that are not OUT were not asked, or do not have the volume.
- * is_half: receives whether there is one of the latter. */
+ * is_half: receives whether there is one of the latter that knows of no removal: a server that has
+ * removed the volume in an older epoch is one that is missing. */
 uint32_t rbx_crowd_lacks(const struct rbx_crowd *crowd, const struct rbx_wire_record *record,
 			 bool *is_half);
 /* Servers that were named and may be such a member that was not asked: they were left out, or began
- * anew. Those are not counted that explain where a member is that is OUT. A list may have left one
+ * anew; and those that have removed the volume. Those are not counted that explain where a member is that is OUT. A list may have left one
  * out by mistake; what a pool does not name any more has gone: UINT32_MAX. */
 uint32_t rbx_crowd_absent(const struct rbx_crowd *crowd, const struct rbx_wire_record *record);
 

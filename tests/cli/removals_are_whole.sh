@@ -121,6 +121,18 @@ for command in 'export db none' 'grow db --size 8M' 'rename db other' "remove-se
 done
 nothing_is_left
 
+# One server has removed it, and the others went on under later epochs before anybody heard of that.
+head -c 4M /dev/urandom >data
+volume "$all" create db --size 4M --replicas 2
+volume "$all" import db data
+volume "$one" remove db --force
+volume "$two,$three" grow db --size 5M
+volume "$two,$three" grow db --size 6M
+volume "$all" export db back
+cmp -n 4194304 data back || fault "the volume has other data"
+volume "$all" remove db
+nothing_is_left
+
 # What one server knows, it knows also when it is started again; and it is enough.
 made
 volume "$three" remove db --force
