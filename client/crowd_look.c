@@ -16,6 +16,7 @@ struct looking {
 	struct rbx_crowd *crowd;
 	struct rbx_named *named;
 	struct rbx_wire_volume *volumes; /* what each server has said */
+	struct rbx_wire_volume *others; /* the same, when it was asked by the id */
 	struct rbx_at_once looked;
 };
 
@@ -52,31 +53,83 @@ static int id_hear(const struct looking *looking, uint64_t volume_id)
 	return err;
 }
 
-/* Members that do not know it by the name. any_lacks: receives whether one knows nothing of it. */
-static int others_look(struct rbx_crowd *crowd, struct rbx_named *named, bool *any_lacks)
+/* The newest record so far that says that the volume was removed; NULL: none does. */
+static const struct rbx_wire_record *removed_newest(const struct looking *looking)
 {
-	struct rbx_wire_volume volume;
-	uint64_t incarnation;
+	const struct rbx_wire_record *record, *newest = NULL;
 	uint32_t i;
-	int err;
+
+	for (i = 0; i < looking->crowd->count; i++) {
+		record = &looking->others[i].record;
+		if (looking->crowd->has_removed[i] &&
+		    (!newest || rbx_record_is_newer(record, newest)))
+			newest = record;
+	}
+	return newest;
+}
+
+/* By any of what was heard so far. */
+static bool is_member(const struct looking *looking, uint32_t index)
+{
+	uint64_t incarnation = rbx_session_incarnation(looking->crowd->sessions[index]);
+	const struct rbx_wire_record *removed = removed_newest(looking);
+
+	return rbx_record_has_member(&looking->named->record, incarnation) ||
+	       (removed && rbx_record_has_member(removed, incarnation));
+}
+
+/* One that does not know it by the name. any_lacks: becomes true if it knows nothing of it. */
+static int other_look(const struct looking *looking, uint32_t index, bool *any_lacks)
+{
+	struct rbx_wire_volume *volume = &looking->others[index];
+	struct rbx_crowd *crowd = looking->crowd;
+	struct rbx_named *named = looking->named;
+	int err = rbx_named_look_for_id(named, crowd->sessions[index], volume);
+
+	*any_lacks |= err == -ENOENT;
+	if (err)
+		return err == -EACCES || err == -ENOENT ? 0 : err;
+	crowd->has_removed[index] = volume->record.flags & RBX_WIRE_REMOVED;
+	crowd->has[index] = !crowd->has_removed[index];
+	return crowd->has[index] ?
+		       rbx_named_heard(named, rbx_session_incarnation(crowd->sessions[index]),
+				       volume) :
+		       0;
+}
+
+/* What one says may name others, whatever their order. */
+static int others_look(const struct looking *looking, bool *any_lacks)
+{
+	bool any, is_asked[RBX_MEMBERS_MAX] = { false };
+	uint32_t i;
+	int err = 0;
 
 	*any_lacks = false;
-	for (i = 0; i < crowd->count; i++) {
-		incarnation = rbx_session_incarnation(crowd->sessions[i]);
-		if (crowd->has[i] || !rbx_record_has_member(&named->record, incarnation))
-			continue;
-		err = rbx_named_look_for_id(named, crowd->sessions[i], &volume);
-		*any_lacks |= err == -ENOENT;
-		if (err == -EACCES || err == -ENOENT)
-			continue;
-		if (!err)
-			err = rbx_named_heard(named, incarnation, &volume);
-		if (err)
-			return err;
-		crowd->has_removed[i] = volume.record.flags & RBX_WIRE_REMOVED;
-		crowd->has[i] = !crowd->has_removed[i];
-	}
-	return 0;
+	do { /* bounded: each pass asks one that was not asked, or is the last */
+		any = false;
+		for (i = 0; i < looking->crowd->count && !err; i++) {
+			if (looking->crowd->has[i] || is_asked[i] || !is_member(looking, i))
+				continue;
+			any = is_asked[i] = true;
+			err = other_look(looking, i, any_lacks);
+		}
+	} while (any && !err);
+	return err;
+}
+
+/* After all others. */
+static int removals_hear(const struct looking *looking)
+{
+	struct rbx_crowd *crowd = looking->crowd;
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; i < crowd->count && !err; i++)
+		if (crowd->has_removed[i])
+			err = rbx_named_heard(looking->named,
+					      rbx_session_incarnation(crowd->sessions[i]),
+					      &looking->others[i]);
+	return err;
 }
 
 /* is_left: receives whether the volume is none. Then what was left of it has gone now, or an error
@@ -88,7 +141,9 @@ static int id_judge(const struct looking *looking, uint64_t volume_id, bool *is_
 
 	*is_left = false;
 	if (!err)
-		err = others_look(looking->crowd, looking->named, &any_lacks);
+		err = others_look(looking, &any_lacks);
+	if (!err)
+		err = removals_hear(looking);
 	if (err)
 		return err;
 	*is_left = rbx_removal_is_left(looking->named, any_lacks);
@@ -172,8 +227,11 @@ static int look(struct looking *looking)
 {
 	const char *name = looking->named->name;
 	uint64_t volume_id;
-	int none_err, err = rbx_at_once_do(&looking->looked, looking->crowd->count, false,
-					   look_at_one, looking);
+	int none_err, err;
+
+	looking->others = looking->volumes + looking->crowd->count;
+	err = rbx_at_once_do(&looking->looked, looking->crowd->count, false,
+			     look_at_one, looking);
 
 	if (!err)
 		err = errors_check(looking, &none_err);
@@ -192,7 +250,7 @@ int rbx_crowd_look(struct rbx_crowd *crowd, struct rbx_named *named)
 	struct looking looking = {
 		.crowd = crowd,
 		.named = named,
-		.volumes = rbx_memory_make(crowd->count * sizeof(*looking.volumes)),
+		.volumes = rbx_memory_make(2 * crowd->count * sizeof(*looking.volumes)),
 	};
 	int err = looking.volumes ? look(&looking) : rbx_error(-ENOMEM, "out of memory");
 

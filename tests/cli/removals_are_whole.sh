@@ -87,6 +87,19 @@ volume "$three,$one,$two" list
 [ ! -s out ] || { show; fault "the server that was away still has the volume"; }
 nothing_is_left
 
+# It does not know of a server that the volume got later, and that is named first.
+start_server "${options[@]}"
+later=$address
+volume "$all" create db --size 4M --replicas 2
+three_dies
+volume "$all" export db /dev/null # three is out
+volume "$one,$two" add-server db "$later"
+volume "$one,$two,$later" remove db
+three_returns
+volume "$later,$three,$one" list
+[ ! -s out ] || { show; fault "the server that was away still has the volume"; }
+nothing_is_left
+
 # Its name is that of another volume meanwhile.
 made
 three_dies
