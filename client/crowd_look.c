@@ -117,17 +117,30 @@ static int others_look(const struct looking *looking, bool *any_lacks)
 	return err;
 }
 
-/* After all others. */
+/*
+ * A removal counts if its server has a vote by the newest of the other records. One that is OUT and
+ * has none was given a removal that no other server needs to have heard of: --force, and that one
+ * alone was named. But its epoch is used up.
+ */
 static int removals_hear(const struct looking *looking)
 {
 	struct rbx_crowd *crowd = looking->crowd;
+	struct rbx_named *named = looking->named;
+	uint64_t promised_epoch;
 	uint32_t i;
 	int err = 0;
 
+	for (i = 0; i < crowd->count; i++) { /* before any of them is the newest */
+		if (!crowd->has_removed[i])
+			continue;
+		promised_epoch = looking->others[i].promised_epoch;
+		named->highest_epoch = RBX_MAX(named->highest_epoch, promised_epoch);
+		crowd->has_removed[i] = !rbx_record_is_gone(
+			&named->record, rbx_session_incarnation(crowd->sessions[i]));
+	}
 	for (i = 0; i < crowd->count && !err; i++)
 		if (crowd->has_removed[i])
-			err = rbx_named_heard(looking->named,
-					      rbx_session_incarnation(crowd->sessions[i]),
+			err = rbx_named_heard(named, rbx_session_incarnation(crowd->sessions[i]),
 					      &looking->others[i]);
 	return err;
 }

@@ -60,9 +60,14 @@ static int look(const struct rbx_named *named, struct rbx_session *session, uint
 
 	m.volume_open.volume_id = volume_id;
 	err = rbx_session_talk(session, &m);
-	if (!err)
-		*volume = m.volume;
-	return err;
+	if (err)
+		return err;
+	/* A volume that was removed has no name any more. */
+	if (!volume_id && m.volume.record.flags & RBX_WIRE_REMOVED)
+		return rbx_error(-EPROTO, "%s says that volume %s is there, and that it was removed",
+				 rbx_session_name(session), named->name);
+	*volume = m.volume;
+	return 0;
 }
 
 int rbx_named_look(struct rbx_named *named, struct rbx_session *session,
@@ -159,6 +164,8 @@ static const char *record_fault(const struct rbx_named *named,
 {
 	if (record->volume_id != named->record.volume_id)
 		return "it is of another volume";
+	if (record->flags & RBX_WIRE_REMOVED)
+		return "it says that the volume was removed";
 	if (membership->epoch >= named->epoch)
 		return "it is of a later epoch";
 	if (membership->epoch && !named->is_made && !named->is_removed &&

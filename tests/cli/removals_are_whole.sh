@@ -146,6 +146,23 @@ cmp -n 4194304 data back || fault "the volume has other data"
 volume "$all" remove db
 nothing_is_left
 
+# A server that is out has no say in it, though it is removed there in a later epoch.
+volume "$all" create db --size 4M --replicas 2
+"$rdmabox" bench --pool "$all" --volume-name db --op write --runtime 2 >bench.out 2>&1 &
+writer=$!
+until expect_success volume show db --json --pool "$all" && [ "$(key is_open)" = True ]; do
+	kill -0 $writer || { cat bench.out; fault "the bench has ended"; }
+done
+three_dies
+wait $writer || { cat bench.out; fault "the bench has failed"; }
+three_returns
+volume "$three" remove db --force
+volume "$all" import db data
+volume "$all" export db back
+cmp data back || fault "the volume has other data"
+volume "$all" remove db
+nothing_is_left
+
 # What one server knows, it knows also when it is started again; and it is enough.
 made
 volume "$three" remove db --force

@@ -176,6 +176,9 @@ static void record_that_cannot_be_is_refused(void **state)
 	volume = volume_of(ID, 6); /* ours, and it was never proposed */
 	assert_int_equal(grants(&named, &volume), -EPROTO);
 	volume = volume_of(ID, 5);
+	volume.record.flags = RBX_WIRE_REMOVED; /* such a server grants nothing */
+	assert_int_equal(grants(&named, &volume), -EPROTO);
+	volume = volume_of(ID, 5);
 	volume.record.replicas++; /* that never changes */
 	assert_int_equal(grants(&named, &volume), -EPROTO);
 	volume = volume_of(ID, 5);
@@ -291,6 +294,23 @@ static void newest_name_is_taken_whoever_answers_first(void **state)
 	assert_int_equal(named.record.epoch, 6);
 }
 
+static void removal_is_believed_by_the_id_alone(void **state)
+{
+	struct rbx_wire_volume volume;
+	struct rbx_named named;
+
+	(void)state;
+	memset(&server, 0, sizeof(server));
+	server.answer.type = RBX_WIRE_VOLUME;
+	server.answer.volume = volume_of(ID, 5);
+	server.answer.volume.record.flags = RBX_WIRE_REMOVED;
+	assert_int_equal(rbx_named_init(&named, "db", "a test"), 0);
+	assert_int_equal(rbx_named_look(&named, NULL, &volume), -EPROTO);
+	named.record.volume_id = ID;
+	assert_int_equal(rbx_named_look_for_id(&named, NULL, &volume), 0);
+	assert_true(volume.record.flags & RBX_WIRE_REMOVED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -299,6 +319,7 @@ int main(void)
 		cmocka_unit_test(epoch_that_leaves_no_next_one_is_refused),
 		cmocka_unit_test(replicas_that_cannot_be_are_refused),
 		cmocka_unit_test(record_that_cannot_be_is_refused),
+		cmocka_unit_test(removal_is_believed_by_the_id_alone),
 		cmocka_unit_test(record_is_that_of_the_members_that_are_proposed),
 		cmocka_unit_test(labels_without_end_are_refused),
 		cmocka_unit_test(slabs_beyond_the_end_of_a_reserved_volume_are_given_up),
