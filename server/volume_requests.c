@@ -150,12 +150,17 @@ static uint32_t grant(struct rbx_server *s, struct rbx_client *client,
 	return RBX_REASON_NONE;
 }
 
-/* It was removed by a client that came after the one that gives it to this server once more. */
-static bool is_over_for(const struct rbx_server *s, const struct rbx_wire_volume_open *open)
+/* Why a volume of this id may not be made; or RBX_REASON_NONE. It may have been removed: by a client
+ * that came after the one that gives it to this server once more. Its owner alone can do that. */
+static uint32_t removed_judge(const struct rbx_server *s, const struct rbx_client *client,
+			      const struct rbx_wire_volume_open *open)
 {
 	const struct rbx_kept_volume *removed = rbx_volume_find_removed(s, open->volume_id);
 
-	return removed && open->writer_epoch <= removed->record.epoch;
+	if (removed && !may_open(client, removed, open->mode))
+		return RBX_REASON_NOT_OWNER;
+	return removed && open->writer_epoch <= removed->record.epoch ? RBX_REASON_TAKEN_OVER :
+									RBX_REASON_NONE;
 }
 
 /* Why it may not be opened in this way; or RBX_REASON_NONE. Without a record it is still being
@@ -164,10 +169,9 @@ static uint32_t open_judge(const struct rbx_server *s, const struct rbx_client *
 			   const struct rbx_kept_volume *kept,
 			   const struct rbx_wire_volume_open *open)
 {
-	if (open->mode == RBX_WIRE_OPEN_CREATE && is_over_for(s, open))
-		return RBX_REASON_TAKEN_OVER;
 	if (open->mode == RBX_WIRE_OPEN_CREATE) /* no two have one id, either */
-		return kept || rbx_volume_name_is_taken(s, open->name, NULL) ?
+		return removed_judge(s, client, open) ?:
+		       kept || rbx_volume_name_is_taken(s, open->name, NULL) ?
 			       RBX_REASON_NAME_TAKEN :
 			       RBX_REASON_NONE;
 	if (!kept)

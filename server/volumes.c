@@ -62,16 +62,55 @@ static bool is_removed(const struct rbx_kept_volume *kept)
 	return kept->record.flags & RBX_WIRE_REMOVED;
 }
 
-/* Of those that were removed, and whose slabs have ended; or NONE. */
-static uint32_t removed_first(const struct rbx_volumes *v)
+/* Of what is known of a volume that was removed: whether another volume may have its entry. */
+static bool makes_room(const struct rbx_kept_volume *kept)
+{
+	return is_removed(kept) && !kept->holder.domain;
+}
+
+/* The oldest one of an owner that makes room, or NONE. */
+static uint32_t removed_first(const struct rbx_volumes *v, const char *credential)
 {
 	uint32_t i, first = NONE;
 
 	for (i = 0; i < v->used; i++)
-		if (is_removed(&v->kept[i]) && !v->kept[i].holder.domain &&
+		if (makes_room(&v->kept[i]) && !strcmp(v->kept[i].record.owner, credential) &&
 		    (first == NONE || v->kept[i].closed_ns < v->kept[first].closed_ns))
 			first = i;
 	return first;
+}
+
+/* The owner of most of those; NULL: there are none. */
+static const char *removed_most(const struct rbx_volumes *v)
+{
+	bool is_counted[RBX_KEPT_VOLUMES_MAX] = { false };
+	uint32_t i, j, count, most_count = 0;
+	const char *owner, *most = NULL;
+
+	for (i = 0; i < v->used; i++) {
+		if (is_counted[i] || !makes_room(&v->kept[i]))
+			continue;
+		owner = v->kept[i].record.owner;
+		for (j = i, count = 0; j < v->used; j++)
+			if (makes_room(&v->kept[j]) && !strcmp(v->kept[j].record.owner, owner)) {
+				is_counted[j] = true;
+				count++;
+			}
+		if (count > most_count) {
+			most_count = count;
+			most = owner;
+		}
+	}
+	return most;
+}
+
+/* Whoever makes and removes many volumes drives out what is known of its own. */
+static uint32_t removed_choose(const struct rbx_volumes *v, const char *credential)
+{
+	uint32_t index = removed_first(v, credential);
+	const char *most = index == NONE ? removed_most(v) : NULL;
+
+	return most ? removed_first(v, most) : index;
 }
 
 /* It is not known any more that a volume was removed. */
@@ -83,7 +122,7 @@ static void removed_forget(struct rbx_server *s, struct rbx_kept_volume *kept)
 		entry_give(s, kept);
 }
 
-static struct rbx_kept_volume *entry_take(struct rbx_server *s)
+static struct rbx_kept_volume *entry_take(struct rbx_server *s, const char *credential)
 {
 	struct rbx_volumes *v = &s->volumes;
 	uint32_t index = v->first_free;
@@ -91,7 +130,7 @@ static struct rbx_kept_volume *entry_take(struct rbx_server *s)
 	if (index == NONE && v->used < RBX_KEPT_VOLUMES_MAX)
 		return &v->kept[v->used++];
 	if (index == NONE) {
-		index = removed_first(v);
+		index = removed_choose(v, credential);
 		if (index == NONE)
 			return NULL;
 		removed_forget(s, &v->kept[index]);
@@ -166,14 +205,15 @@ static uint32_t kept_take(struct rbx_server *s, const char *credential, uint64_t
 			  struct rbx_kept_volume **out)
 {
 	struct rbx_owner *owner = rbx_owner_take(s, credential);
-	struct rbx_kept_volume *kept = entry_take(s);
-	uint32_t reason = RBX_REASON_TOO_MANY_VOLUMES;
+	uint32_t reason = RBX_REASON_VOLUMES_QUOTA;
+	struct rbx_kept_volume *kept = NULL;
 
 	RBX_ASSERT(owner); /* the client has it too */
-	if (kept && owner->volumes_count >= owner->volumes_max)
-		reason = RBX_REASON_VOLUMES_QUOTA;
-	else if (kept)
-		reason = rbx_lender_keep(s->lender, id, rbx_owner_number(s, owner));
+	if (owner->volumes_count < owner->volumes_max) {
+		kept = entry_take(s, credential);
+		reason = kept ? rbx_lender_keep(s->lender, id, rbx_owner_number(s, owner)) :
+				RBX_REASON_TOO_MANY_VOLUMES;
+	}
 	if (!reason) {
 		*kept = (struct rbx_kept_volume){ .owner = owner };
 		owner->volumes_count++;
@@ -205,13 +245,10 @@ uint32_t rbx_volume_make(struct rbx_server *s, const struct rbx_client *client,
 {
 	const char *credential = client->owner->credential;
 	char error[RBX_ERROR_TEXT_MAX] = "";
-	struct rbx_kept_volume *kept = rbx_volume_find_removed(s, open->volume_id);
+	struct rbx_kept_volume *kept, *removed;
 	struct rbx_domain *domain;
 	uint64_t id;
 	uint32_t reason;
-
-	if (kept) /* it was not, by the client that asks, or it was by a client before */
-		removed_forget(s, kept);
 
 	if (rbx_random(&id, sizeof(id)) || !id || rbx_client_find(s, id) ||
 	    rbx_volume_of_holder(s, id))
@@ -225,6 +262,9 @@ uint32_t rbx_volume_make(struct rbx_server *s, const struct rbx_client *client,
 		s->fabric.ops->destroy_domain(domain);
 		return reason;
 	}
+	removed = rbx_volume_find_removed(s, open->volume_id);
+	if (removed) /* it was not, by the client that asks, or it was by a client before */
+		removed_forget(s, removed);
 	holder_begin(s, kept, id, domain);
 	kept->record.volume_id = open->volume_id;
 	memcpy(kept->record.owner, credential, sizeof(kept->record.owner));

@@ -7,6 +7,9 @@
 
 #include "tests/server/named_volume.h"
 
+#define SECRET "correct horse battery staple"
+#define OTHER "staple battery horse correct"
+
 static const struct rbx_wire_message remove_it = { .type = RBX_WIRE_VOLUME_REMOVE };
 
 static int open_id(struct rbx_session *session, enum rbx_wire_open_mode mode, const char *name,
@@ -132,6 +135,92 @@ static void removed_volumes_are_forgotten_before_others_are_refused(void **state
 	world_stop(&world);
 }
 
+/* ---- Of several owners ------------------------------------------------------------*/
+
+/* "other" may have one volume. */
+static void begin_with_owners(struct world *world, struct rbx_session **one,
+			      struct rbx_session **other)
+{
+	world_options(world);
+	strcpy(world->options.secrets_file,
+	       world_secrets_file("one:" SECRET "\nother,volumes=1:" OTHER "\n"));
+	world_start(world);
+	*one = world_session_as(world, "one", SECRET);
+	*other = world_session_as(world, "other", OTHER);
+	assert_true(*one && *other);
+}
+
+static bool is_known(struct rbx_session *session, uint64_t id)
+{
+	struct rbx_wire_volume volume;
+
+	return !open_id(session, RBX_WIRE_OPEN_LOOK, "db", id, 0, &volume) &&
+	       volume.record.flags & RBX_WIRE_REMOVED;
+}
+
+static void owner_drives_out_removals_of_its_own(void **state)
+{
+	struct rbx_session *one, *other;
+	struct world world;
+	uint32_t i;
+
+	(void)state;
+	begin_with_owners(&world, &one, &other);
+	make_and_remove(one, "db", 77);
+	for (i = 0; i < RBX_KEPT_VOLUMES_MAX; i++)
+		make_and_remove(other, "theirs", 1000 + i);
+	assert_true(is_known(one, 77));
+	assert_false(is_known(other, 1000));
+	assert_true(is_known(other, 1001));
+	/* Who has none takes one of the owner of most. */
+	assert_int_equal(open_id(one, RBX_WIRE_OPEN_CREATE, "db", 77, 3, NULL), 0);
+	assert_int_equal(talk(one, remove_it), 0);
+	assert_int_equal(open_id(one, RBX_WIRE_OPEN_CREATE, "db", 78, 1, NULL), 0);
+	assert_true(is_known(other, 1002));
+	rbx_session_close(one);
+	rbx_session_close(other);
+	world_stop(&world);
+}
+
+static void refused_volume_drives_out_nothing(void **state)
+{
+	struct rbx_session *one, *other;
+	struct rbx_wire_volume volume;
+	struct world world;
+	uint32_t i;
+
+	(void)state;
+	begin_with_owners(&world, &one, &other);
+	assert_int_equal(open_id(other, RBX_WIRE_OPEN_CREATE, "theirs", 5, 1, &volume), 0);
+	assert_int_equal(talk(other, named_accept_of(&volume, 1, 1)), 0);
+	rbx_session_close(other);
+	for (i = 0; i < RBX_KEPT_VOLUMES_MAX - 1; i++)
+		make_and_remove(one, "db", 1000 + i);
+	other = world_session_as(&world, "other", OTHER);
+	assert_int_not_equal(open_id(other, RBX_WIRE_OPEN_CREATE, "more", 6, 1, NULL), 0);
+	assert_true(is_known(one, 1000));
+	rbx_session_close(one);
+	rbx_session_close(other);
+	world_stop(&world);
+}
+
+static void removal_is_undone_by_its_owner_alone(void **state)
+{
+	struct rbx_session *one, *other;
+	struct world world;
+
+	(void)state;
+	begin_with_owners(&world, &one, &other);
+	make_and_remove(one, "db", 77);
+	assert_int_equal(open_id(other, RBX_WIRE_OPEN_CREATE, "db", 77, 9, NULL), -EACCES);
+	assert_true(is_known(one, 77));
+	assert_int_equal(open_id(one, RBX_WIRE_OPEN_CREATE, "db", 77, 9, NULL), 0);
+	assert_false(is_known(one, 77));
+	rbx_session_close(one);
+	rbx_session_close(other);
+	world_stop(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -139,6 +228,9 @@ int main(void)
 		cmocka_unit_test(removed_volume_is_made_again_by_later_writers_alone),
 		cmocka_unit_test(client_cannot_say_that_a_volume_was_removed),
 		cmocka_unit_test(removed_volumes_are_forgotten_before_others_are_refused),
+		cmocka_unit_test(owner_drives_out_removals_of_its_own),
+		cmocka_unit_test(refused_volume_drives_out_nothing),
+		cmocka_unit_test(removal_is_undone_by_its_owner_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
