@@ -52,8 +52,9 @@ void rbx_crowd_leave_drained(struct rbx_crowd *crowd, const struct rbx_wire_reco
 uint32_t rbx_crowd_lacks(const struct rbx_crowd *crowd, const struct rbx_wire_record *record,
 			 bool *is_half);
 /* Servers that were named and may be such a member that was not asked: they were left out, or began
- * anew; and those that have removed the volume. Those are not counted that explain where a member is that is OUT. A list may have left one
- * out by mistake; what a pool does not name any more has gone: UINT32_MAX. */
+ * anew; and those that have removed the volume. Those are not counted that explain where a member
+ * is that is OUT. A list may have left one out by mistake; what a pool does not name any more has
+ * gone: UINT32_MAX. */
 uint32_t rbx_crowd_absent(const struct rbx_crowd *crowd, const struct rbx_wire_record *record);
 
 #endif

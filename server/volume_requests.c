@@ -150,7 +150,7 @@ static uint32_t grant(struct rbx_server *s, struct rbx_client *client,
 	return RBX_REASON_NONE;
 }
 
-/* Why a volume of this id may not be made; or RBX_REASON_NONE. It may have been removed: by a client
+/* Why a volume of this id may not be made; or RBX_REASON_NONE. It may have been removed by a client
  * that came after the one that gives it to this server once more. Its owner alone can do that. */
 static uint32_t removed_judge(const struct rbx_server *s, const struct rbx_client *client,
 			      const struct rbx_wire_volume_open *open)
@@ -159,8 +159,9 @@ static uint32_t removed_judge(const struct rbx_server *s, const struct rbx_clien
 
 	if (removed && !may_open(client, removed, open->mode))
 		return RBX_REASON_NOT_OWNER;
-	return removed && open->writer_epoch <= removed->record.epoch ? RBX_REASON_TAKEN_OVER :
-									RBX_REASON_NONE;
+	if (removed && open->writer_epoch <= removed->record.epoch)
+		return RBX_REASON_TAKEN_OVER;
+	return RBX_REASON_NONE;
 }
 
 /* Why it may not be opened in this way; or RBX_REASON_NONE. Without a record it is still being
