@@ -128,9 +128,10 @@ void rbx_keeper_again_go_on(struct rbx_keeper *keeper)
 		begin(keeper);
 	if (!slabs_take(keeper))
 		return;
-	/* If the volume was over, its former place was not judged by itself. It is not to become a
-	 * suspect: the record would put the server out that is used at its new place. */
-	rbx_flow_go_on(&control->flow, rbx_held_failed(&control->flow.held, newcomer->failed_place));
+	/* If the volume was over, its former place was not judged. It is not to become a suspect:
+	 * the record would put the server out that is used at its new place. */
+	rbx_flow_go_on(&control->flow,
+		       rbx_held_failed(&control->flow.held, newcomer->failed_place));
 	RBX_STORE_RELEASE(&control->servers[newcomer->failed_place].has_failed, false);
 	rbx_intents_not_wanted(&keeper->intents, newcomer->failed_place);
 	rbx_upkeep_server_down(&control->upkeep, newcomer->failed_place);

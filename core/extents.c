@@ -165,9 +165,9 @@ static uint64_t extents_in_use(const struct rbx_slab *slab, const struct rbx_sla
 }
 
 /* Which of these may be cleared. Not those of a write that waits for another extent as well: the
- * two could be cleared in turn. What is noted, is not safe, and is not being told to servers was asked
- * in vain: nothing was written there. Those that have RETURNED get all that is written, lack what is
- * stale, and count when they have that, whatever is noted. */
+ * two could be cleared in turn. What is noted, is not safe, and is not being told to servers, was
+ * asked for in vain: nothing was written there. Those that have RETURNED get all that is written,
+ * lack what is stale, and count when they have that, whatever is noted. */
 static uint64_t may_clear(const struct rbx_slab *slab, const struct rbx_slab_group *group,
 			  uint64_t bits)
 {

@@ -244,7 +244,7 @@ static void cells_pass(const struct rbx_slab_shape *shape, struct rbx_slab_recor
 static bool copy_find(const struct rbx_slab *slab,
 		      struct rbx_slab_record *record)
 {
-	/* Without a record its targets were lost while copies were parked; another one has come since. */
+	/* Without a record its targets were lost while copies were parked. Another has come. */
 	if (!rbx_slab_targets(slab) || !record)
 		return false;
 	if (record->copy_failed)

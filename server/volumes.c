@@ -205,10 +205,12 @@ static uint32_t kept_take(struct rbx_server *s, const char *credential, uint64_t
 			  struct rbx_kept_volume **out)
 {
 	struct rbx_owner *owner = rbx_owner_take(s, credential);
-	uint32_t reason = owner->volumes_max < RBX_KEPT_VOLUMES_MAX ? RBX_REASON_VOLUMES_QUOTA :
-								      RBX_REASON_TOO_MANY_VOLUMES;
 	struct rbx_kept_volume *kept = NULL;
+	uint32_t reason;
 
+	RBX_ASSERT(owner); /* there are as many as clients and volumes */
+	reason = owner->volumes_max < RBX_KEPT_VOLUMES_MAX ? RBX_REASON_VOLUMES_QUOTA :
+							     RBX_REASON_TOO_MANY_VOLUMES;
 	if (owner->volumes_count < owner->volumes_max) {
 		kept = entry_take(s, credential);
 		reason = kept ? rbx_lender_keep(s->lender, id, rbx_owner_number(s, owner)) :

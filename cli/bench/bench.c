@@ -253,6 +253,7 @@ static int report(struct bench *bench, const struct bench_result *result,
 	struct bench_report report = {
 		.options = bench->options, .result = result, .stats = stats,
 	};
+	char down[sizeof(bench->events.down)];
 	int rc = CLI_EXIT_OK;
 
 	if (bench->verify)
@@ -264,11 +265,11 @@ static int report(struct bench *bench, const struct bench_result *result,
 				    bench_report_json(&report), json))
 		rc = CLI_EXIT_FAILED;
 	if (result->errors) {
+		bench_events_await_down(&bench->events, down, sizeof(down));
 		cli_fail(&bench_command, "%" PRIu64 " requests failed%s; the "
 			 "first: %s%s%s", result->errors,
 			 result->gave_up ? " and the run was ended" : "",
-			 result->first_error, *bench->events.down ? "; before that, " : "",
-			 bench->events.down);
+			 result->first_error, *down ? "; before that, " : "", down);
 		rc = CLI_EXIT_FAILED;
 	}
 	if (report.verify_errors) {

@@ -334,6 +334,8 @@ void bench_events_note(struct rbx_volume *volume,
 		       const struct rbx_event *event, void *user);
 /* Prints to stderr the events since the last call. */
 void bench_events_print(struct bench_events *events);
+/* Requests have failed: the event that a server is down, if it comes within half a second; else "". */
+void bench_events_await_down(struct bench_events *events, char *line, size_t bytes);
 
 /* ---- Progress -------------------------------------------------------------*/
 

@@ -6,6 +6,7 @@
  * callback only stores the line, and the thread that watches the run prints it.
  */
 #include <stdio.h>
+#include <unistd.h>
 
 #include "cli/bench/bench.h"
 
@@ -40,6 +41,24 @@ void bench_events_note(struct rbx_volume *volume,
 	if (event->kind == RBX_EVENT_SERVER_DOWN && !*events->down)
 		snprintf(events->down, sizeof(events->down), "%s", line);
 	pthread_mutex_unlock(&events->lock);
+}
+
+/* The library tells of a server when the first requests have failed already. */
+#define DOWN_LOOKS 50
+#define DOWN_LOOK_US 10000
+
+void bench_events_await_down(struct bench_events *events, char *line, size_t bytes)
+{
+	int looks;
+
+	for (looks = 0; looks < DOWN_LOOKS; looks++) {
+		pthread_mutex_lock(&events->lock);
+		snprintf(line, bytes, "%s", events->down);
+		pthread_mutex_unlock(&events->lock);
+		if (*line)
+			return;
+		usleep(DOWN_LOOK_US);
+	}
 }
 
 /* Takes the oldest line that was not printed; "" if there is none. */
