@@ -349,15 +349,16 @@ void rbx_sim_preempt(void)
 void rbx_sim_node_stop(uint32_t node)
 {
 	RBX_ASSERT(!running || running->node != node);
+	/* One may wait for another one's end, in a list of that one: so all leave their lists first. */
 	for (uint32_t i = 0; i < fibers_count; i++) {
-		struct rbx_sim_fiber *fiber = fibers[i];
-
-		if (!fiber || fiber->node != node)
+		if (!fibers[i] || fibers[i]->node != node)
 			continue;
-		rbx_sim_cancel(&fiber->event);
-		list_remove(fiber);
-		fiber_free(fiber);
+		rbx_sim_cancel(&fibers[i]->event);
+		list_remove(fibers[i]);
 	}
+	for (uint32_t i = 0; i < fibers_count; i++)
+		if (fibers[i] && fibers[i]->node == node)
+			fiber_free(fibers[i]);
 }
 
 void rbx_sim_node_stall(uint32_t node, uint64_t until_ns)
