@@ -349,7 +349,7 @@ void rbx_sim_preempt(void)
 void rbx_sim_node_stop(uint32_t node)
 {
 	RBX_ASSERT(!running || running->node != node);
-	/* One may wait for the end of another, in a list of that one: all leave their lists first. */
+	/* One may wait for the end of another, in a list of that one: all leave their lists. */
 	for (uint32_t i = 0; i < fibers_count; i++) {
 		if (!fibers[i] || fibers[i]->node != node)
 			continue;
