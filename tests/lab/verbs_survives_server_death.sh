@@ -63,7 +63,7 @@ two=$address
 victim=$pid
 start_verbs_server --memory 8M --secret-file "$scratch/secret"
 timeout "$limit_s" "$build/examples/keep-tree" --fabric verbs \
-	--secret-file "$scratch/secret" --pool "$one,$two" --spare "$address" \
+	--secret-file "$scratch/secret" --servers "$one,$two" --spare "$address" \
 	--replicas 2 --checksums --passes 3 "$scratch/tree" 2>"$scratch/err" |
 	while IFS= read -r line; do
 		echo "$line"
