@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * reach.h - the options for how client and server reach each other. Several commands have
- * them in their tables, for fields with these names in `where`. They are a group; it is
- * best the last one of a table.
+ * reach.h - the options for how client and server reach each other, and others that several
+ * commands have. They are in their tables, for fields with these names in `where`. Those of how to
+ * reach are a group; it is best the last one of a table.
  */
 #ifndef CLI_REACH_H
 #define CLI_REACH_H
@@ -15,6 +15,16 @@
 #define CLI_POOL_DETAILS                                                       \
 	"A list `ADDR:PORT[,...]`, `file:PATH` or `etcd://HOST:PORT/NAME`: see " \
 	"rdmabox-pool(1)."
+
+/* Of a volume with replicas. */
+#define CLI_COPY_RATE(where)                                                   \
+	{ "copy-rate", "SIZE",                                                 \
+	  "bytes a second that are copied to replicas made anew",              \
+	  cli_set_size, &(where).copy_rate, .min = 1 << 20,                    \
+	  .max = 1ull << 46,                                                   \
+	  .details = "By default as many as the link carries while nothing "   \
+		     "else is asked, and so few otherwise that requests are "  \
+		     "not held up." }
 
 #define CLI_REACH_FABRIC(where, what)                                          \
 	{ "fabric", "auto|verbs|soft|soft:tcp", what, cli_set_word,            \

@@ -245,7 +245,6 @@ static int look(struct looking *looking)
 	looking->others = looking->volumes + looking->crowd->count;
 	err = rbx_at_once_do(&looking->looked, looking->crowd->count, false,
 			     look_at_one, looking);
-
 	if (!err)
 		err = errors_check(looking, &none_err);
 	if (!err)

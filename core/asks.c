@@ -163,11 +163,11 @@ int rbx_asks_take(struct rbx_upkeep *upkeep, uint32_t *index,
 /* What it is asked for, or will be, counts as lent already. */
 static uint64_t free_bytes(struct rbx_upkeep *upkeep, uint32_t server)
 {
-	uint64_t free = upkeep->ops->free_bytes(upkeep, server);
+	uint64_t told_bytes = upkeep->ops->free_bytes(upkeep, server);
 	uint64_t drawn_count = upkeep->servers[server].drawn_count +
 			       rbx_server_set_has(&upkeep->busy, server);
 
-	return free - RBX_MIN(free, drawn_count << upkeep->flow->map->shape.slab_shift);
+	return told_bytes - RBX_MIN(told_bytes, drawn_count << upkeep->flow->map->shape.slab_shift);
 }
 
 int rbx_asks_draw(struct rbx_upkeep *upkeep,

@@ -126,10 +126,7 @@ static const struct cli_option options[] = {
 	  OPTIONS.volume.spread, .max = sizeof(OPTIONS.volume.spread),
 	  .details = "As long as there is a choice. A server without that label shares its fate "
 		     "with no other." },
-	{ "copy-rate", "SIZE", "bytes a second that are copied to replicas made anew", cli_set_size,
-	  &OPTIONS.volume.copy_rate, .min = 1 << 20, .max = 1ull << 46,
-	  .details = "By default as many as the link carries while nothing else is asked, and so "
-		     "few otherwise that requests are not held up." },
+	CLI_COPY_RATE(OPTIONS.volume),
 	{ "op", "read|write|mix:PCT", "what to do; PCT percent are reads", set_op,
 	  OPTIONS.op, .max = sizeof(OPTIONS.op), .words = "read|write|mix:",
 	  .like = cli_set_text },

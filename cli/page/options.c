@@ -83,10 +83,7 @@ static const struct cli_option attach_options[] = {
 	{ "peer-timeout", "MS", "time until a silent server is given up",
 	  cli_set_number, &page_wanted.peer_timeout_ms, .min = 400, .max = 600000,
 	  .unit = "ms" },
-	{ "copy-rate", "SIZE", "bytes a second that are copied to replicas made anew", cli_set_size,
-	  &page_wanted.copy_rate, .min = 1 << 20, .max = 1ull << 46,
-	  .details = "By default as many as the link carries while nothing else is asked, and so "
-		     "few otherwise that requests are not held up." },
+	CLI_COPY_RATE(page_wanted),
 	{ "secret-file", "FILE", "file with the secret shared with the servers",
 	  cli_set_text, page_wanted.secret_file, .group = "Connection",
 	  .max = sizeof(page_wanted.secret_file), .argument = CLI_ARGUMENT_FILE,

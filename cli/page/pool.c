@@ -10,28 +10,28 @@
 
 #include "cli/page/page.h"
 
-/* Fewer than RBX_POOL_MEMBERS_MAX have room. */
+/* Those that drain would lend nothing. */
 static int list_write(const struct cli_command *command, const char *pool,
 		      const struct rbx_pool_member *members, size_t count,
 		      char list[PAGE_VALUE_MAX])
 {
 	size_t length = 0;
 
-	if (!count)
-		return cli_fail(command, "there is no server in %s", pool);
 	for (size_t i = 0; i < count; i++) {
 		size_t more = strlen(members[i].address);
 
+		if (members[i].draining)
+			continue;
 		if (length + more + 2 > PAGE_VALUE_MAX)
 			return cli_fail(command, "%s has more servers than the kernel takes; name those that the "
 						 "volume is to have", pool);
-		if (i)
+		if (length)
 			list[length++] = ',';
 		memcpy(list + length, members[i].address, more);
 		length += more;
 	}
 	list[length] = '\0';
-	return CLI_EXIT_OK;
+	return length ? CLI_EXIT_OK : cli_fail(command, "no server in %s lends memory", pool);
 }
 
 static int members_read(const struct cli_command *command, const char *text,
@@ -55,8 +55,6 @@ int page_pool_resolve(const struct cli_command *command, char pool[PAGE_VALUE_MA
 	char list[PAGE_VALUE_MAX];
 	int rc;
 
-	if (strncmp(pool, "file:", 5) && strncmp(pool, "etcd:", 5))
-		return CLI_EXIT_OK;
 	members = calloc(RBX_POOL_MEMBERS_MAX, sizeof(*members));
 	if (!members)
 		return cli_fail(command, "no memory to read the pool");

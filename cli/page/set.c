@@ -95,7 +95,8 @@ static int page_set(int argc, char **argv)
 	if (!*pool && !*secret_file && !peer_timeout_ms)
 		return cli_fail(command, "nothing to change; add --pool, --peer-timeout or "
 					 "--secret-file");
-	rc = page_pool_resolve(command, pool);
+	if (*pool)
+		rc = page_pool_resolve(command, pool);
 	if (!rc)
 		rc = page_find(command, name);
 	return rc ? rc : all_write();

@@ -3,7 +3,7 @@
  * stats.h - the numbers of a context.
  *
  * The numbers of a context are in the struct below, and under the same names in the
- * JSON of rdmabox-bench(1). Those of a server (server.h) also go to Prometheus;
+ * JSON of rdmabox-bench(1). Those of a server (server_stats.h) also go to Prometheus;
  * docs/operating.md has the names there.
  */
 #ifndef RDMABOX_STATS_H

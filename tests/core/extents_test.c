@@ -1,32 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * extents_test.c - nothing is written before the servers have noted where, and what they have noted
- * is what is made equal after a crash (core/extents.h, core/even_out.c).
+ * extents_test.c - nothing is written before the servers have noted where (core/extents.h).
  */
-#include "tests/core/first_writes.h"
-
-#define EXTENT_BYTES (HOST_SLAB_BYTES / 64)
-
-static struct host *make(uint32_t slabs, uint32_t servers)
-{
-	return host_make_shaped(&(struct rbx_volume_shape){ .replicas = 2,
-							    .on_demand = true,
-							    .is_named = true },
-				slabs, servers);
-}
-
-static void write_extent(struct host *host, uint32_t slab, uint32_t extent)
-{
-	static uint8_t out[512];
-
-	host_start(host, RBX_PIECE_WRITE, slab * HOST_SLAB_BYTES + extent * EXTENT_BYTES, out,
-		   sizeof(out));
-}
+#include "tests/core/noted_extents.h"
 
 /* A volume whose slabs have replicas, and of whose words nothing is left to send. */
 static struct host *make_written(uint32_t slabs, uint32_t servers)
 {
-	struct host *host = make(slabs, servers);
+	struct host *host = noted_make(slabs, servers);
 	uint32_t i;
 
 	for (i = 0; i < slabs; i++)
@@ -35,17 +16,6 @@ static struct host *make_written(uint32_t slabs, uint32_t servers)
 	assert_int_equal(host_ended(host, 0), slabs);
 	host->notes_nothing = true;
 	return host;
-}
-
-/* Words that are to be noted now; none are left afterwards. */
-static struct rbx_intents next(struct host *host)
-{
-	struct rbx_intents intents;
-	bool is_full;
-
-	(void)rbx_extents_next(host->flow.map, &intents, &is_full);
-	assert_false(is_full);
-	return intents;
 }
 
 static void first_write_of_an_extent_waits_until_all_have_noted_it(void **state)
@@ -59,7 +29,7 @@ static void first_write_of_an_extent_waits_until_all_have_noted_it(void **state)
 	write_extent(host, 0, 5);
 	assert_true(host->wakes_count > 0);
 	assert_false(host_poll(host)); /* nothing was sent */
-	intents = next(host);
+	intents = noted_next(host);
 	assert_int_equal(intents.count, 2);
 	for (i = 0; i < 2; i++) {
 		assert_int_equal(intents.all[i].word, 1 | 1 << 5);
@@ -75,7 +45,7 @@ static void first_write_of_an_extent_waits_until_all_have_noted_it(void **state)
 	while (host_poll(host))
 		;
 	assert_int_equal(host_ended(host, 0), 1);
-	assert_int_equal(next(host).count, 0);
+	assert_int_equal(noted_next(host).count, 0);
 	host_free(host);
 }
 
@@ -91,7 +61,7 @@ static void only_the_first_word_wakes(void **state)
 	assert_int_equal(host->wakes_count, 1);
 	write_extent(host, 1, 5);
 	assert_int_equal(host->wakes_count, 1);
-	intents = next(host);
+	intents = noted_next(host);
 	assert_int_equal(intents.slabs_count, 2);
 	write_extent(host, 2, 5);
 	assert_int_equal(host->wakes_count, 2);
@@ -111,14 +81,14 @@ static void word_follows_the_one_before(void **state)
 
 	(void)state;
 	write_extent(host, 0, 5);
-	intents = next(host);
+	intents = noted_next(host);
 	write_extent(host, 0, 6);
 	write_extent(host, 0, 5);
 	rbx_extents_noted(&host->flow, &intents);
 	while (host_poll(host))
 		;
 	assert_int_equal(host_ended(host, 0), 2);
-	intents = next(host);
+	intents = noted_next(host);
 	assert_int_equal(intents.all[0].word, 1 | 1 << 5 | 1 << 6);
 	rbx_extents_noted(&host->flow, &intents);
 	while (host_poll(host))
@@ -137,7 +107,7 @@ static void piece_waits_for_all_its_extents(void **state)
 	(void)state;
 	host_start(host, RBX_PIECE_WRITE, 0, out, sizeof(out));
 	assert_false(host_poll(host));
-	intents = next(host);
+	intents = noted_next(host);
 	assert_int_equal(intents.all[0].word, 7);
 	rbx_extents_noted(&host->flow, &intents);
 	while (host_poll(host))
@@ -154,7 +124,7 @@ static void server_has_failed_writes_that_wait_end(void **state)
 
 	(void)state;
 	write_extent(host, 0, 5);
-	intents = next(host);
+	intents = noted_next(host);
 	assert_null(rbx_held_failed(&host->flow.held, host_server_of(host, 0, 1)));
 	rbx_extents_noted(&host->flow, &intents);
 	while (host_poll(host))
@@ -194,7 +164,7 @@ static void extents_above_the_bound_are_cleared(void **state)
 		assert_int_equal(host_ended(host, 0), 2);
 		assert_true(extents_of(host)->words[0].safe >> 19 & 1);
 	}
-	intents = next(host);
+	intents = noted_next(host);
 	assert_int_equal(intents.count, 0);
 	host_free(host);
 }
@@ -211,7 +181,7 @@ static void extents_that_were_asked_for_in_vain_give_their_room_back(void **stat
 	assert_null(rbx_held_failed(&host->flow.held, host_server_of(host, 0, 1)));
 	for (extent = 1; extent < 40; extent++) {
 		write_extent(host, 0, extent);
-		intents = next(host);
+		intents = noted_next(host);
 		rbx_extents_noted(&host->flow, &intents);
 		while (host_poll(host))
 			;
@@ -230,7 +200,7 @@ static void extent_that_is_being_written_is_not_cleared(void **state)
 	extents_of(host)->set_max = 1;
 	write_extent(host, 0, 0); /* under way */
 	write_extent(host, 1, 9);
-	intents = next(host);
+	intents = noted_next(host);
 	assert_true(extents_of(host)->words[0].safe & 1);
 	rbx_extents_noted(&host->flow, &intents);
 	while (host_poll(host))
@@ -238,7 +208,7 @@ static void extent_that_is_being_written_is_not_cleared(void **state)
 	assert_int_equal(host_ended(host, 0), 2);
 	/* It has ended. */
 	write_extent(host, 1, 10);
-	intents = next(host);
+	intents = noted_next(host);
 	assert_false(extents_of(host)->words[0].safe & 1);
 	assert_false(extents_of(host)->words[0].noted & 1);
 	rbx_extents_noted(&host->flow, &intents);
@@ -269,7 +239,7 @@ static void extent_that_is_quiet_is_cleared_in_time(void **state)
 	now_ns = due_ns;
 	due_ns = rbx_extents_round(map, now_ns); /* they were written before it */
 	assert_int_equal(due_ns, now_ns + RBX_EXTENTS_QUIET_NS);
-	assert_int_equal(next(host).count, 0);
+	assert_int_equal(noted_next(host).count, 0);
 	write_extent(host, 1, 0);
 	write_extent(host, 2, 1); /* waits for the same word, but another extent */
 	while (host_poll(host))
@@ -333,7 +303,7 @@ static void replica_that_is_made_anew_gets_the_word(void **state)
 	host->servers[lost].down = true;
 	rounds(host);
 	assert_int_equal(host_census(host).whole, 1);
-	intents = next(host);
+	intents = noted_next(host);
 	assert_int_equal(intents.count, 2);
 	assert_int_equal(intents.all[0].word, 1);
 	assert_int_equal(intents.all[1].word, 1);
@@ -342,146 +312,12 @@ static void replica_that_is_made_anew_gets_the_word(void **state)
 	host_free(host);
 }
 
-/* ---- After a crash ------------------------------------------------------------------------- */
-
-/* The first servers have a slab that a client has left, with these words. */
-static struct host *make_left_at(uint32_t servers, uint64_t word, uint64_t other)
-{
-	struct host *host = make(1, 2);
-	uint32_t server;
-
-	for (server = 0; server < servers; server++) {
-		const struct rbx_loan loan = {
-			.slab_id = 0, .epoch = 1, .rkey = server + 1,
-			.remote_addr = (uintptr_t)host->servers[server].memory[0],
-		};
-
-		memset(host->servers[server].memory[0], 'a' + (int)server, HOST_SLAB_BYTES);
-		host->servers[server].keys[0] = server + 1;
-		host->servers[server].epochs[0] = 1;
-		host->servers[server].labelled[0] = true;
-		assert_int_equal(rbx_upkeep_adopt(&host->upkeep, server, 1, &loan), 0);
-		rbx_upkeep_found_intent(&host->upkeep, 1, server ? other : word, 0);
-	}
-	return host;
-}
-
-static struct host *make_left(uint64_t word, uint64_t other)
-{
-	return make_left_at(2, word, other);
-}
-
-static bool is_copied(const struct host *host, uint32_t extent)
-{
-	const uint8_t *first = host->servers[0].memory[0] + extent * EXTENT_BYTES;
-	const uint8_t *second = host->servers[1].memory[0] + extent * EXTENT_BYTES;
-
-	assert_true(memcmp(first, second, EXTENT_BYTES) == 0 || second[0] == 'b');
-	return memcmp(first, second, EXTENT_BYTES) == 0;
-}
-
-static void only_what_was_noted_is_made_equal(void **state)
-{
-	struct host *host = make_left((uint64_t)1 << 63, 1);
-	const uint32_t cell_extents = HOST_CELL_BYTES / EXTENT_BYTES;
-	struct rbx_intents intents;
-	uint32_t extent, at = 0;
-
-	(void)state;
-	host->notes_nothing = true;
-	rbx_upkeep_even_out(&host->upkeep);
-	assert_int_equal(rbx_upkeep_evened_out(&host->upkeep, &at), -EAGAIN);
-	rounds(host);
-	assert_int_equal(rbx_upkeep_evened_out(&host->upkeep, &at), 0);
-	for (extent = 0; extent < 64; extent++)
-		assert_int_equal(is_copied(host, extent),
-				 extent < cell_extents || extent >= 64 - cell_extents);
-	/* From now on nothing is noted. */
-	intents = next(host);
-	assert_int_equal(intents.count, 2);
-	assert_int_equal(intents.all[0].word, 0);
-	rbx_extents_noted(&host->flow, &intents);
-	host_free(host);
-}
-
-/* What was noted by a client that has closed the volume is forgotten, and nothing is copied. */
-/* While the volume is opened, a replica is made anew, and gets the word that was found. It is zero
- * later, and nothing may be written before servers have noted more than that. */
-static void what_was_found_and_noted_again_is_not_safe(void **state)
-{
-	struct host *host = make_left_at(1, UINT64_MAX, 0);
-	struct rbx_intents intents;
-	uint32_t at = 0;
-
-	(void)state;
-	rbx_upkeep_even_out(&host->upkeep);
-	rounds(host);
-	assert_int_equal(host_census(host).whole, 1);
-	host->notes_nothing = true;
-	assert_int_equal(rbx_upkeep_evened_out(&host->upkeep, &at), 0);
-	write_extent(host, 0, 5);
-	assert_false(host_poll(host)); /* nothing was sent */
-	intents = next(host);
-	assert_int_equal(intents.count, 2);
-	assert_int_equal(intents.all[0].word, 1 << 5);
-	rbx_extents_noted(&host->flow, &intents);
-	while (host_poll(host))
-		;
-	assert_int_equal(host_ended(host, 0), 1);
-	host_free(host);
-}
-
-static void volume_that_was_closed_is_not_copied(void **state)
-{
-	struct host *host = make_left(1, 1);
-	uint32_t at = 0;
-
-	(void)state;
-	host->notes_nothing = true;
-	assert_int_equal(rbx_upkeep_evened_out(&host->upkeep, &at), 0);
-	rounds(host);
-	assert_false(is_copied(host, 0));
-	assert_int_equal(next(host).all[1].word, 0);
-	host_free(host);
-}
-
-/* Nobody has read anything yet, so another replica may be the truth. */
-static void server_dies_meanwhile_the_other_is_the_truth(void **state)
-{
-	struct host *host = make_left(1, 1);
-	uint32_t at = 0;
-
-	(void)state;
-	rbx_upkeep_even_out(&host->upkeep);
-	rbx_upkeep_server_down(&host->upkeep, 0);
-	host->servers[0].down = true;
-	(void)host_round(host);
-	while (host_poll(host))
-		;
-	(void)host_round(host);
-	assert_int_equal(rbx_upkeep_evened_out(&host->upkeep, &at), 0);
-	assert_int_equal(host_census(host).dead, 0);
-	host_free(host);
-}
-
-static void server_that_has_failed_ends_the_open(void **state)
-{
-	struct host *host = make_left(1, 1);
-	uint32_t at = 0;
-
-	(void)state;
-	rbx_upkeep_even_out(&host->upkeep);
-	assert_null(rbx_held_failed(&host->flow.held, 1));
-	assert_int_equal(rbx_upkeep_evened_out(&host->upkeep, &at), -EIO);
-	host_free(host);
-}
-
 /* ---- Another client has the volume ---------------------------------------------------------- */
 
 /* No server says that it was written to since. */
 static void what_was_never_written_is_not_read_when_it_is_over(void **state)
 {
-	struct host *host = make(1, 2);
+	struct host *host = noted_make(1, 2);
 	static uint8_t in[512];
 
 	(void)state;
@@ -514,11 +350,6 @@ int main(void)
 		cmocka_unit_test(extent_that_is_quiet_is_cleared_in_time),
 		cmocka_unit_test(extent_that_differs_is_not_cleared),
 		cmocka_unit_test(replica_that_is_made_anew_gets_the_word),
-		cmocka_unit_test(only_what_was_noted_is_made_equal),
-		cmocka_unit_test(what_was_found_and_noted_again_is_not_safe),
-		cmocka_unit_test(volume_that_was_closed_is_not_copied),
-		cmocka_unit_test(server_dies_meanwhile_the_other_is_the_truth),
-		cmocka_unit_test(server_that_has_failed_ends_the_open),
 		cmocka_unit_test(what_was_never_written_is_not_read_when_it_is_over),
 	};
 
