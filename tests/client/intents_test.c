@@ -257,6 +257,22 @@ static void server_that_refuses_is_a_suspect(void **state)
 	end(w);
 }
 
+/* Nobody is asked, and the next round is at once: others may wait behind this batch. */
+static void servers_have_failed_the_batch_ends_at_once(void **state)
+{
+	struct world *w = make();
+
+	(void)state;
+	assert_null(rbx_held_failed(&w->control.flow.held, 0));
+	assert_null(rbx_held_failed(&w->control.flow.held, 1));
+	write_to(w, 0);
+	assert_int_equal(turn(w), w->now_ns);
+	assert_int_equal(servers[0].asks_count + servers[1].asks_count, 0);
+	(void)turn(w);
+	assert_int_equal(ended_count, 1);
+	end(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -266,6 +282,7 @@ int main(void)
 		cmocka_unit_test(server_that_is_out_is_not_waited_for),
 		cmocka_unit_test(server_that_takes_its_place_is_not_asked_in_its_stead),
 		cmocka_unit_test(server_that_refuses_is_a_suspect),
+		cmocka_unit_test(servers_have_failed_the_batch_ends_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -187,6 +187,7 @@ static void volume_goes_on_when_enough_servers_are_there_again(void **state)
 	assert_false(w->keeper.is_over || reads_nothing_as_zeros(w));
 	assert_false(w->control.servers[PLACE].is_shunned || has_failed(w, PLACE));
 	assert_int_equal(w->control.upkeep.copies_least, 2);
+	assert_true(has_failed(w, 0)); /* its former place is never a suspect */
 	assert_true(has_failed(w, 1) && w->control.servers[1].has_failed);
 	told_labels.count = 0;
 	tells(0);
