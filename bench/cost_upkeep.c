@@ -27,7 +27,9 @@
 
 #include <valgrind/callgrind.h>
 
-#include "core/upkeep.h"
+#include "core/asks.h"
+#include "core/loans.h"
+#include "core/upkeep_servers.h"
 
 #define EVENTS 256 /* as ROUNDS of bench/cost */
 /* Each lends at most as many slabs as a server may, even for the largest volume. */

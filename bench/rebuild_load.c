@@ -6,10 +6,15 @@
  * Three servers are processes of their own, on loopback, and have a volume with two replicas.
  * Pages are read and written at random all the time: first while all is well, then while what a
  * server had is made anew, which was killed. Then nothing is asked any more, until the volume is
- * whole. The link's own rate is that of cells that this program copies from one place to
- * another, as many at a time as a rebuild does. Each page has its number, and reads check it.
+ * whole. Each page has its number, and reads check it.
+ *
+ * Before that this program copies cells itself, as many at a time as a rebuild does: to memory
+ * that is there (`plain`), which is the link's own rate; and to memory that servers lend
+ * meanwhile (`lending`), as they do for a rebuild. They zero it first, and that takes their CPU,
+ * so this is what a rebuild could do. Memory is asked for ahead, as a rebuild does.
  */
 #include <getopt.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -29,8 +34,10 @@
 #define SERVERS 3
 #define PAGE_BYTES 4096u
 #define CELL_BYTES (128u << 10)
-#define COPIES 4u
-#define SLABS 8u
+#define COPIES 8u
+#define SLAB_BYTES_MAX (64u << 20) /* as usual, */
+#define SLABS_MIN 8u /* or so many */
+#define SLABS_AHEAD 2u /* as a rebuild */
 #define DEPTH_MAX 256u
 #define SAMPLES_MAX (8u << 20)
 #define BEGIN_BYTES (2u << 20) /* copies do not yield any more */
@@ -51,6 +58,7 @@ static struct {
 	uint64_t copy_rate;
 } options = { .depth = 16, .server_cpu = -1, .runtime_s = 2, .volume_bytes = 512ull << 20 };
 
+static uint64_t slab_bytes;
 static pid_t servers[SERVERS];
 static char addresses[SERVERS][64];
 static struct rbx_context *ctx;
@@ -98,7 +106,7 @@ static void serve(int to)
 	rbx_server_options_defaults(&server_options);
 	strcpy(server_options.listen, "127.0.0.1:0");
 	strcpy(server_options.fabric, "soft:tcp");
-	server_options.slab_bytes = options.volume_bytes / SLABS;
+	server_options.slab_bytes = slab_bytes;
 	server_options.memory_bytes = 2 * options.volume_bytes;
 	if (rbx_server_start(&server, &server_options))
 		fail("server");
@@ -283,23 +291,73 @@ static json_t *window(void)
 			 "rebuilt_mb_per_s", rebuilt / seconds / 1e6);
 }
 
-/* To memory that was just lent, as a rebuild does: a server finds its pages at the first write. */
-static double plain_mb_per_s(const char *list, char *cells)
-{
-	struct rbx_volume *other;
-	uint64_t begin_ns, at, half = options.volume_bytes / 2;
+/* ---- Cells that this program copies ----------------------------------------------------*/
 
-	if (rbx_volume_open(ctx, &other, list, options.volume_bytes, NULL))
-		fail("the other volume");
-	fill(other, cells, half);
-	begin_ns = now_ns();
-	for (at = 0; at < half; at += COPIES * CELL_BYTES) {
-		cells_do(other, RBX_READ, cells, at);
-		cells_do(other, RBX_WRITE, cells, half + at);
+static struct {
+	struct rbx_volume *to;
+	uint64_t end;
+	atomic_ulong at;
+} lent;
+
+/* Has each slab lent by a write of its last page, which is copied to later. */
+static void *ask_ahead(void *page)
+{
+	uint64_t slab, slab_end;
+
+	for (slab = 0; slab < lent.end; slab += slab_bytes) {
+		slab_end = slab + slab_bytes;
+		while (slab > atomic_load(&lent.at) + SLABS_AHEAD * slab_bytes)
+			usleep(100);
+		if (rbx_write(lent.to, page, PAGE_BYTES, slab_end - PAGE_BYTES))
+			fail("memory ahead");
 	}
-	begin_ns = now_ns() - begin_ns;
-	rbx_volume_close(other);
-	return half * 1e3 / begin_ns;
+	return NULL;
+}
+
+static void cells_copy(struct rbx_volume *from, struct rbx_volume *to, uint64_t offset, char *cells,
+		       uint64_t end)
+{
+	uint64_t at;
+
+	for (at = 0; at < end; at += COPIES * CELL_BYTES) {
+		atomic_store(&lent.at, at);
+		cells_do(from, RBX_READ, cells, at);
+		cells_do(to, RBX_WRITE, cells, offset + at);
+	}
+}
+
+static double mb_per_s(uint64_t bytes, uint64_t begin_ns)
+{
+	return bytes * 1e3 / (now_ns() - begin_ns);
+}
+
+static void copy_plainly(const char *list, char *cells, json_t *found)
+{
+	uint64_t begin_ns, half = options.volume_bytes / 2;
+	struct rbx_volume_options on_demand;
+	struct rbx_volume *from;
+	pthread_t ahead;
+
+	if (rbx_volume_open(ctx, &from, list, options.volume_bytes, NULL))
+		fail("the other volume");
+	fill(from, cells, half);
+	begin_ns = now_ns();
+	cells_copy(from, from, half, cells, half);
+	json_object_set_new(found, "plain_mb_per_s", json_real(mb_per_s(half, begin_ns)));
+
+	rbx_volume_options_defaults(&on_demand);
+	on_demand.on_demand = 1;
+	lent.end = half;
+	if (rbx_volume_open(ctx, &lent.to, list, half, &on_demand))
+		fail("the volume that is lent meanwhile");
+	begin_ns = now_ns();
+	if (pthread_create(&ahead, NULL, ask_ahead, cells + COPIES * CELL_BYTES))
+		fail("thread");
+	cells_copy(from, lent.to, 0, cells, half);
+	json_object_set_new(found, "lending_mb_per_s", json_real(mb_per_s(half, begin_ns)));
+	pthread_join(ahead, NULL);
+	rbx_volume_close(lent.to);
+	rbx_volume_close(from);
 }
 
 /* From when something is copied on. */
@@ -379,6 +437,9 @@ int main(int argc, char **argv)
 	uint32_t i;
 
 	parse(argc, argv);
+	slab_bytes = options.volume_bytes / SLABS_MIN;
+	if (slab_bytes > SLAB_BYTES_MAX)
+		slab_bytes = SLAB_BYTES_MAX;
 	for (i = 0; i < SERVERS; i++)
 		server_start(i);
 	snprintf(list, sizeof(list), "%s,%s,%s", addresses[0], addresses[1], addresses[2]);
@@ -391,8 +452,7 @@ int main(int argc, char **argv)
 	memory = calloc(1, COPIES * CELL_BYTES + DEPTH_MAX * PAGE_BYTES);
 	if (!samples || !memory || rbx_open(&ctx, &context_options))
 		fail("open");
-	json_object_set_new(found, "plain_mb_per_s",
-			    json_real(plain_mb_per_s(list, memory)));
+	copy_plainly(list, memory, found);
 	if (rbx_volume_open(ctx, &volume, list, options.volume_bytes, &volume_options))
 		fail("volume");
 	fill(volume, memory, options.volume_bytes);

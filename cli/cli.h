@@ -195,6 +195,10 @@ int cli_output_check(const struct cli_command *command, const char *option,
 /* interrupt.c: SIGINT or SIGTERM ends a run early, and the second one the process. */
 /* @restarts: a system call goes on after the signal, else it ends with EINTR. */
 void cli_interrupt_catch(bool restarts);
+/* Around what cannot be interrupted, and may be given up at any moment. */
+void cli_interrupt_ends_at_once(bool at_once);
+/* A file that is removed then, until it is another one, or NULL; stays with the caller. */
+void cli_interrupt_removes(const char *path);
 /* The signal that came, or 0. */
 int cli_interrupted(void);
 /* Called before steps that have to be done in any case. The next signal ends the process. */

@@ -19,6 +19,8 @@
 
 /* Above any character, so that an option cannot be taken for '?' or ':'. */
 #define OPTION_VALUE_BASE 256
+/* Of a line about what is wrong: a path, and what to do. What is longer is cut. */
+#define FAIL_TEXT_BYTES 8192
 
 bool cli_fail_may_wait = true;
 
@@ -31,15 +33,19 @@ bool cli_stderr_would_wait(void)
 
 int cli_fail(const struct cli_command *command, const char *format, ...)
 {
+	char text[FAIL_TEXT_BYTES];
 	va_list args;
 
 	if (!cli_fail_may_wait && cli_stderr_would_wait())
 		return CLI_EXIT_USAGE;
-	fprintf(stderr, "rdmabox %s: ", command->name);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	fputc('\n', stderr);
+	/* An argument may hold anything, also what is a command to the terminal. */
+	for (char *c = text; *c; c++)
+		if ((*c >= 0 && *c < ' ') || *c == 0x7f)
+			*c = '?';
+	fprintf(stderr, "rdmabox %s: %s\n", command->name, text);
 	return CLI_EXIT_USAGE;
 }
 

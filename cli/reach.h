@@ -26,6 +26,17 @@
 		     "else is asked, and so few otherwise that requests are "  \
 		     "not held up." }
 
+/* Of a named volume with replicas. */
+#define CLI_CRASH_COPY(where)                                                  \
+	{ "crash-copy", "SIZE",                                                \
+	  "bytes that an open after a crash copies at most",                   \
+	  cli_set_size, &(where).crash_copy, .min = 1 << 20,                   \
+	  .max = 1ull << 46, .preset = "16G",                                  \
+	  .details = "Of a named volume with replicas. Writes that jump "      \
+		     "about in more than that are several times slower, and "  \
+		     "a larger size makes the open that follows a crash of "   \
+		     "its client longer." }
+
 #define CLI_REACH_FABRIC(where, what)                                          \
 	{ "fabric", "auto|verbs|soft|soft:tcp", what, cli_set_word,            \
 	  (where).fabric, .max = sizeof((where).fabric),                       \

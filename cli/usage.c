@@ -95,14 +95,26 @@ static void print_options(const struct cli_command *command)
 	       "show this text");
 }
 
+/* Without the group that it belongs to. */
+static const char *last_word(const struct cli_command *command)
+{
+	const char *space = strrchr(command->name, ' ');
+
+	return space ? space + 1 : command->name;
+}
+
 void cli_commands_print(FILE *stream, const struct cli_command *const *commands)
 {
-	for (; *commands; commands++) {
-		const char *space = strrchr((*commands)->name, ' ');
+	const struct cli_command *const *command;
+	size_t width = 0, length;
 
-		fprintf(stream, "  %-8s %s\n", space ? space + 1 : (*commands)->name,
-			(*commands)->purpose);
+	for (command = commands; *command; command++) {
+		length = strlen(last_word(*command));
+		width = length > width ? length : width;
 	}
+	for (command = commands; *command; command++)
+		fprintf(stream, "  %-*s  %s\n", (int)width, last_word(*command),
+			(*command)->purpose);
 }
 
 void cli_help_print(const struct cli_command *command)

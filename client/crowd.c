@@ -17,9 +17,8 @@ int rbx_crowd_add(struct rbx_crowd *crowd, const char *name, size_t length)
 {
 	char *copy;
 
-	if (crowd->count == RBX_MEMBERS_MAX)
-		return rbx_error(-EINVAL, "a named volume has at most %u servers",
-				 RBX_MEMBERS_MAX);
+	if (crowd->count == RBX_SERVERS_MAX)
+		return rbx_error(-EINVAL, "there are more than %u servers", RBX_SERVERS_MAX);
 	copy = rbx_memory_make(length + 1);
 	if (!copy)
 		return rbx_error(-ENOMEM, "out of memory");
@@ -56,8 +55,12 @@ void rbx_crowd_close(struct rbx_crowd *crowd)
 
 	rbx_side_by_side_begin(&all, crowd->count, close_one, crowd);
 	rbx_side_by_side_end(&all);
-	for (i = 0; i < RBX_MEMBERS_MAX; i++)
+	for (i = 0; i < RBX_SERVERS_MAX; i++)
 		rbx_memory_free(crowd->names[i]);
+	for (i = 0; i < crowd->away_count; i++) {
+		rbx_memory_free(crowd->away[i].name);
+		rbx_memory_free(crowd->away[i].why);
+	}
 	rbx_memory_free(crowd);
 }
 
@@ -75,26 +78,36 @@ static int twice_check(const struct rbx_crowd *crowd, uint32_t index)
 	return 0;
 }
 
-static bool is_away(int err)
+bool rbx_crowd_is_away(int err)
 {
-	return err == -ECONNREFUSED || err == -EHOSTUNREACH || err == -ETIMEDOUT;
+	return err == -ECONNREFUSED || err == -EHOSTUNREACH || err == -ETIMEDOUT ||
+	       err == -ENOTCONN;
 }
 
-/* Leaves a server out that could not be reached: the last one takes its place. */
-static void leave_out(struct rbx_crowd *crowd, struct rbx_at_once *opened, uint32_t index)
+static char *text_keep(const char *text)
+{
+	size_t bytes = strlen(text) + 1;
+	char *kept = rbx_memory_make(bytes);
+
+	if (kept)
+		rbx_port_copy(kept, text, bytes);
+	return kept;
+}
+
+void rbx_crowd_leave_out(struct rbx_crowd *crowd, uint32_t index, const char *why)
 {
 	uint32_t last = --crowd->count;
 
-	if (!crowd->why_away[0])
-		rbx_text_copy(crowd->why_away, sizeof(crowd->why_away),
-			      opened->results[index].why);
-	crowd->away_count++;
-	rbx_memory_free(crowd->names[index]);
+	crowd->away[crowd->away_count].name = crowd->names[index];
+	crowd->away[crowd->away_count++].why = text_keep(why);
+	if (crowd->sessions[index])
+		rbx_session_close(crowd->sessions[index]);
 	crowd->names[index] = crowd->names[last];
 	crowd->names[last] = NULL;
 	crowd->sessions[index] = crowd->sessions[last];
 	crowd->sessions[last] = NULL;
-	opened->results[index] = opened->results[last];
+	crowd->has[index] = crowd->has[last];
+	crowd->has_removed[index] = crowd->has_removed[last];
 }
 
 static int sessions_take(struct rbx_crowd *crowd, struct rbx_at_once *opened, bool may_lack)
@@ -104,8 +117,9 @@ static int sessions_take(struct rbx_crowd *crowd, struct rbx_at_once *opened, bo
 
 	/* Bounded: each pass takes one, or leaves one out. */
 	while (i < crowd->count && !err) {
-		if (may_lack && is_away(opened->results[i].err) && crowd->count > 1) {
-			leave_out(crowd, opened, i);
+		if (may_lack && crowd->count > 1 && rbx_crowd_is_away(opened->results[i].err)) {
+			rbx_crowd_leave_out(crowd, i, opened->results[i].why);
+			opened->results[i] = opened->results[crowd->count];
 			continue;
 		}
 		err = rbx_at_once_error(opened, i);
@@ -177,6 +191,37 @@ uint32_t rbx_crowd_lacks(const struct rbx_crowd *crowd, const struct rbx_wire_re
 		*is_half |= !crowd->has[i] && !crowd->has_removed[i];
 	}
 	return missing;
+}
+
+static bool is_there(const struct rbx_crowd *crowd, uint64_t incarnation)
+{
+	uint32_t i;
+
+	for (i = 0; i < crowd->count; i++)
+		if (crowd->has[i] && rbx_session_incarnation(crowd->sessions[i]) == incarnation)
+			return true;
+	return false;
+}
+
+void rbx_crowd_missing_print(const struct rbx_crowd *crowd, const struct rbx_wire_record *record,
+			     char *text, size_t text_bytes)
+{
+	size_t length = 0;
+	uint32_t i;
+
+	text[0] = '\0';
+	for (i = 0; i < record->members_count; i++) {
+		if (record->member_flags[i] & RBX_WIRE_MEMBER_OUT ||
+		    is_there(crowd, record->incarnations[i]))
+			continue;
+		if (text_bytes - length < sizeof(", 0123456789abcdef, ...")) {
+			snprintf(text + length, text_bytes - length, ", ...");
+			return;
+		}
+		length += (size_t)snprintf(text + length, text_bytes - length, "%s%016llx",
+					   length ? ", " : "",
+					   (unsigned long long)record->incarnations[i]);
+	}
 }
 
 uint32_t rbx_crowd_absent(const struct rbx_crowd *crowd, const struct rbx_wire_record *record)

@@ -3,7 +3,7 @@
  * crowd.h - a session with each of several servers, which are only asked something. Named volumes
  * are looked for, made, changed and removed in this way. Sessions begin and end at all servers at
  * once, and all are asked at once for a volume (at_once.h).
- * crowd_look.c looks for a volume.
+ * crowd_look.c looks for a volume. A pool may have more servers than a volume.
  *
  * The host knows how servers are named: it makes a crowd, adds their names, and connects.
  */
@@ -15,14 +15,18 @@
 struct rbx_sessions;
 
 struct rbx_crowd {
-	char *names[RBX_MEMBERS_MAX]; /* of the servers: host:port */
-	struct rbx_session *sessions[RBX_MEMBERS_MAX];
-	bool has[RBX_MEMBERS_MAX]; /* the volume that was looked for */
-	bool has_removed[RBX_MEMBERS_MAX]; /* the same: knows that it was removed (removal.h) */
+	char *names[RBX_SERVERS_MAX]; /* of the servers: host:port */
+	struct rbx_session *sessions[RBX_SERVERS_MAX];
+	bool has[RBX_SERVERS_MAX]; /* the volume that was looked for */
+	bool has_removed[RBX_SERVERS_MAX]; /* the same: knows that it was removed (removal.h) */
+	bool is_asked[RBX_SERVERS_MAX]; /* the same: by its id */
 	uint32_t count;
-	uint32_t away_count; /* servers that were left out */
 	bool may_change; /* it is a pool that tells by itself which servers there are */
-	char why_away[RBX_ERROR_BYTES]; /* why a server was left out; "": none was */
+	uint32_t away_count;
+	struct rbx_crowd_away { /* servers that were left out, as they do not answer */
+		char *name;
+		char *why; /* NULL: there was no memory for it */
+	} away[RBX_SERVERS_MAX];
 };
 
 /* One without servers. 0, or -ENOMEM that was reported. */
@@ -32,6 +36,10 @@ int rbx_crowd_add(struct rbx_crowd *crowd, const char *name, size_t length);
 /* Connects to all of them, none of them twice. may_lack: those that cannot be reached are left
  * out, unless none can. 0, or -errno that was reported. Blocks. */
 int rbx_crowd_connect(struct rbx_crowd *crowd, struct rbx_sessions *sessions, bool may_lack);
+/* Whether an error of a server says that it is away: it does not answer, or not any more. */
+bool rbx_crowd_is_away(int err);
+/* Leaves out a server that is away, and why; the last one takes its place. Blocks. */
+void rbx_crowd_leave_out(struct rbx_crowd *crowd, uint32_t index, const char *why);
 /* Ends the sessions, and frees it. Blocks. */
 void rbx_crowd_close(struct rbx_crowd *crowd);
 
@@ -51,6 +59,10 @@ void rbx_crowd_leave_drained(struct rbx_crowd *crowd, const struct rbx_wire_reco
  * removed the volume in an older epoch is one that is missing. */
 uint32_t rbx_crowd_lacks(const struct rbx_crowd *crowd, const struct rbx_wire_record *record,
 			 bool *is_half);
+/* The incarnations of these, as many as there is room for; what is behind them: "...". */
+#define RBX_MISSING_BYTES 56u
+void rbx_crowd_missing_print(const struct rbx_crowd *crowd, const struct rbx_wire_record *record,
+			     char *text, size_t text_bytes);
 /* Servers that were named and may be such a member that was not asked: they were left out, or began
  * anew; and those that have removed the volume. Those are not counted that explain where a member
  * is that is OUT. A list may have left one out by mistake; what a pool does not name any more has

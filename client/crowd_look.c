@@ -6,11 +6,17 @@
  * others have, are asked by the id: a rename may have been interrupted, or a removal. What such a
  * removal has left is removed first (removal.h), so nobody finds it: a name is that of one volume,
  * even if a server that was away is back with another one that was removed meanwhile.
+ *
+ * A volume has no longer the name that it is asked for if so many servers say another one, all in
+ * the newest record, that this was chosen. So it is not found by the name that it has at a server
+ * that was away, and another volume may have got since. As long as it is open whether it was
+ * renamed, it is found by both.
  */
 #include "client/at_once.h"
 #include "client/crowd.h"
 #include "client/removal.h"
 #include "client/session.h"
+#include "core/record.h"
 
 struct looking {
 	struct rbx_crowd *crowd;
@@ -100,17 +106,20 @@ static int other_look(const struct looking *looking, uint32_t index, bool *any_l
 /* What one says may name others, whatever their order. */
 static int others_look(const struct looking *looking, bool *any_lacks)
 {
-	bool any, is_asked[RBX_MEMBERS_MAX] = { false };
+	struct rbx_crowd *crowd = looking->crowd;
 	uint32_t i;
 	int err = 0;
+	bool any;
 
+	for (i = 0; i < crowd->count; i++)
+		crowd->is_asked[i] = false;
 	*any_lacks = false;
 	do { /* bounded: each pass asks one that was not asked, or is the last */
 		any = false;
-		for (i = 0; i < looking->crowd->count && !err; i++) {
-			if (looking->crowd->has[i] || is_asked[i] || !is_member(looking, i))
+		for (i = 0; i < crowd->count && !err; i++) {
+			if (crowd->has[i] || crowd->is_asked[i] || !is_member(looking, i))
 				continue;
-			any = is_asked[i] = true;
+			any = crowd->is_asked[i] = true;
 			err = other_look(looking, i, any_lacks);
 		}
 	} while (any && !err);
@@ -163,6 +172,34 @@ static int id_judge(const struct looking *looking, uint64_t volume_id, bool *is_
 	return *is_left ? rbx_removal_finish(looking->named, looking->crowd) : 0;
 }
 
+/* What a server has said of the volume that was heard of, and has. */
+static const struct rbx_wire_record *record_at(const struct looking *looking, uint32_t index)
+{
+	return id_at(looking, index) == looking->named->record.volume_id ?
+		       &looking->volumes[index].record :
+		       &looking->others[index].record;
+}
+
+/* Whether it has another name for certain: see above. Who is to give it that name goes on. */
+static bool is_renamed(const struct looking *looking)
+{
+	const struct rbx_wire_record *newest = &looking->named->record;
+	const struct rbx_crowd *crowd = looking->crowd;
+	struct rbx_member_set accepted = { .count = 0 };
+	struct rbx_membership membership;
+	uint32_t i;
+
+	if (!strcmp(newest->name, looking->named->name) ||
+	    !strcmp(newest->name, looking->named->next_name))
+		return false;
+	for (i = 0; i < crowd->count; i++)
+		if (crowd->has[i] && !rbx_record_is_newer(newest, record_at(looking, i)))
+			rbx_member_set_add(&accepted,
+					   rbx_session_incarnation(crowd->sessions[i]));
+	rbx_record_get_membership(newest, &membership);
+	return rbx_membership_can_change(&membership, &accepted);
+}
+
 static void id_drop(struct looking *looking, uint64_t volume_id)
 {
 	uint32_t i;
@@ -205,7 +242,7 @@ static int ids_judge(struct looking *looking, uint64_t *volume_id)
 			left_err = err;
 			rbx_text_copy(why, sizeof(why), rbx_error_text());
 		}
-		if (is_left)
+		if (is_left || is_renamed(looking))
 			id_drop(looking, id);
 		else if (*volume_id)
 			return rbx_error(-EEXIST, "there are two volumes %s on these servers: name the servers of one of them",

@@ -40,7 +40,7 @@ static void answer_take(struct rbx_intents_round *round, uint32_t server)
 	struct rbx_loan none;
 	int err;
 
-	if (!one->is_out)
+	if (!one->is_asked)
 		return;
 	err = rbx_peer_answer(round->control->servers[server].peer, &one->ask, &none);
 	if (err == -EAGAIN)
@@ -50,7 +50,7 @@ static void answer_take(struct rbx_intents_round *round, uint32_t server)
 	if (err && !rbx_status_is_away(err))
 		rbx_held_suspect(&flow_of(round)->held, server); /* it refuses to serve us */
 	/* From here on the peer may be closed. */
-	RBX_STORE_RELEASE(&one->is_out, false);
+	RBX_STORE_RELEASE(&one->is_asked, false);
 }
 
 /* Whether a server is still to note the batch, or may do so later. One that is past is not wanted
@@ -101,9 +101,9 @@ static void ask_all_wanted(struct rbx_intents_round *round, uint64_t now_ns)
 	for (i = 0; i < RBX_WIRE_MEMBERS_MAX; i++) {
 		struct rbx_intents_ask *one = &round->asks[i];
 
-		if (!one->is_wanted || one->is_out || is_past(round, i))
+		if (!one->is_wanted || one->is_asked || is_past(round, i))
 			continue;
-		RBX_STORE_RELEASE(&one->is_out, true);
+		RBX_STORE_RELEASE(&one->is_asked, true);
 		one->message = (struct rbx_wire_message){
 			.type = RBX_WIRE_INTENTS,
 			.intents = one->intents,

@@ -24,7 +24,7 @@ struct rbx_intents_ask {
 	struct rbx_volume_control *control;
 	struct rbx_wire_intents intents; /* that it is to note */
 	bool is_wanted; /* it is to be asked, perhaps once more */
-	bool is_out; /* atomic: it was asked, and has not answered */
+	bool is_asked; /* atomic: it was asked, and has not answered */
 };
 
 struct rbx_intents_round {
@@ -51,7 +51,7 @@ static inline void rbx_intents_not_wanted(struct rbx_intents_round *round, uint3
 static inline bool rbx_intents_is_done_with(const struct rbx_intents_round *round,
 					    uint32_t server)
 {
-	return !RBX_LOAD_ACQUIRE(&round->asks[server].is_out);
+	return !RBX_LOAD_ACQUIRE(&round->asks[server].is_asked);
 }
 
 #endif

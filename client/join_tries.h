@@ -25,6 +25,7 @@ struct rbx_join_try {
 	uint64_t next_ns;
 	uint32_t wait_ms; /* after the last failure; 0: there was none */
 	bool is_member; /* of the pool, still; the host's */
+	bool is_added; /* by the owner of the volume; the host's */
 };
 
 struct rbx_join_tries {

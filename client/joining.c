@@ -40,7 +40,8 @@ int rbx_volume_twice_check(struct rbx_volume_control *control, uint32_t index)
 					 rbx_peer_incarnation(peer), &other))
 		return 0;
 	if (control->servers[index].failed_incarnation == rbx_peer_incarnation(peer)) {
-		control->upkeep.servers[index].incarnation = rbx_peer_incarnation(peer);
+		rbx_upkeep_server_set_incarnation(&control->upkeep, index,
+						  rbx_peer_incarnation(peer));
 		return 0;
 	}
 	return rbx_error(-EINVAL, "server %s is named twice: %s is the same one",
@@ -154,41 +155,20 @@ static bool is_dead(const struct rbx_volume_control *control, uint32_t index)
 /* The one at this address that is dead: what is there now is another one, or that one again. */
 static uint64_t former_of(const struct rbx_volume_control *control, const char *address)
 {
-	const struct rbx_former *formers = control->keeper->formers;
 	uint32_t i;
 
 	for (i = 0; i < control->server_count; i++)
 		if (is_dead(control, i) && !strcmp(name_at(control, i), address))
-			return control->upkeep.servers[i].incarnation;
-	for (i = 0; i < RBX_MEMBERS_MAX; i++)
-		if (formers[i].incarnation && !strcmp(formers[i].address, address))
-			return formers[i].incarnation;
-	return 0;
+			return rbx_upkeep_server_incarnation(&control->upkeep, i);
+	return rbx_keeper_former_at(control->keeper, address);
 }
 
-/* The place of a dead one is about to be given away, perhaps for nothing: who is there next at its
- * address is still to take its place in the record. */
+/* The place of a dead one is about to be given away, perhaps for nothing. */
 static void former_note(struct rbx_volume_control *control, uint32_t index)
 {
-	struct rbx_former *former = control->keeper->formers;
-	uint32_t i;
-
-	if (!is_dead(control, index))
-		return;
-	for (i = 0; i < RBX_MEMBERS_MAX - 1; i++, former++)
-		if (!former->incarnation || !strcmp(former->address, name_at(control, index)))
-			break;
-	former->incarnation = control->upkeep.servers[index].incarnation;
-	rbx_text_copy(former->address, sizeof(former->address), name_at(control, index));
-}
-
-static void former_drop(struct rbx_keeper *keeper, uint64_t incarnation)
-{
-	uint32_t i;
-
-	for (i = 0; i < RBX_MEMBERS_MAX; i++)
-		if (keeper->formers[i].incarnation == incarnation)
-			keeper->formers[i].incarnation = 0;
+	if (is_dead(control, index))
+		rbx_keeper_former_note(control->keeper, name_at(control, index),
+				       rbx_upkeep_server_incarnation(&control->upkeep, index));
 }
 
 /* ---- Who has FAILED ---------------------------------------------------------------------- */
@@ -203,6 +183,11 @@ bool rbx_joining_may_return(const struct rbx_volume_control *control)
 		if (may_come_again(control, i))
 			return true;
 	return false;
+}
+
+const char *rbx_joining_failed_address(const struct rbx_volume_control *control, uint32_t index)
+{
+	return may_come_again(control, index) ? name_at(control, index) : NULL;
 }
 
 int rbx_joining_failed_at(const struct rbx_volume_control *control, const char *address)
@@ -221,16 +206,17 @@ int rbx_joining_failed_at(const struct rbx_volume_control *control, const char *
 static int take(struct rbx_volume_control *control, uint32_t index, uint64_t former,
 		int failed_place)
 {
-	struct rbx_upkeep_server *servers = control->upkeep.servers;
+	struct rbx_upkeep *upkeep = &control->upkeep;
 	int err;
 
 	if (failed_place < 0)
 		return rbx_keeper_take(control->keeper, index, former);
-	if (servers[index].incarnation != servers[failed_place].incarnation)
+	if (rbx_upkeep_server_incarnation(upkeep, index) !=
+	    rbx_upkeep_server_incarnation(upkeep, (uint32_t)failed_place))
 		return rbx_keeper_take(control->keeper, index, 0);
 	err = rbx_keeper_again(control->keeper, index, (uint32_t)failed_place);
 	if (!err) /* nobody takes the place of it */
-		servers[failed_place].incarnation = 0;
+		rbx_upkeep_server_set_incarnation(upkeep, (uint32_t)failed_place, 0);
 	return err;
 }
 
@@ -252,12 +238,13 @@ static int join_named(struct rbx_volume_control *control, uint32_t index,
 	former = former_of(control, joining->address);
 	failed_place = rbx_joining_failed_at(control, joining->address);
 	former_note(control, index);
-	server->is_newcomer = true;
-	server->is_to_return = joining->returns;
+	server->coming = joining->returns ? RBX_COMES_BACK : RBX_COMES;
 	server->failed_incarnation =
-		failed_place < 0 ? 0 : control->upkeep.servers[failed_place].incarnation;
+		failed_place < 0 ? 0 :
+				   rbx_upkeep_server_incarnation(&control->upkeep,
+								 (uint32_t)failed_place);
 	err = connect_one(control, index, joining);
-	server->is_newcomer = false;
+	server->coming = RBX_COMES_NOT;
 	server->failed_incarnation = 0;
 	if (err)
 		return err;
@@ -265,7 +252,7 @@ static int join_named(struct rbx_volume_control *control, uint32_t index,
 	if (err)
 		rbx_volume_server_drop(control, index);
 	else
-		former_drop(control->keeper, former);
+		rbx_keeper_former_drop(control->keeper, former);
 	return err;
 }
 

@@ -31,6 +31,8 @@ int rbx_joining_add(struct rbx_volume_control *control, const struct rbx_joining
 bool rbx_joining_is_used(const struct rbx_volume_control *control, const char *address);
 /* Whether a server of a named volume is OUT, or has FAILED. */
 bool rbx_joining_may_return(const struct rbx_volume_control *control);
+/* The address of the server of this place, if it has FAILED; or NULL. */
+const char *rbx_joining_failed_address(const struct rbx_volume_control *control, uint32_t index);
 /* The place of the one of this address that has FAILED, or -1. */
 int rbx_joining_failed_at(const struct rbx_volume_control *control, const char *address);
 

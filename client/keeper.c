@@ -2,7 +2,7 @@
 /*
  * keeper.c - see keeper.h. proposer.h decides; this asks.
  */
-#include "client/keeper.h"
+#include "client/keeper_state.h"
 
 #include "client/session.h"
 #include "core/extents.h"
@@ -31,6 +31,21 @@ void rbx_keeper_destroy(struct rbx_keeper *keeper)
 	rbx_monitor_destroy(&keeper->newcomer.monitor);
 }
 
+struct rbx_keeper *rbx_keeper_make(struct rbx_volume_control *control, struct rbx_named *named)
+{
+	struct rbx_keeper *keeper = rbx_memory_make(sizeof(*keeper));
+
+	if (keeper)
+		rbx_keeper_init(keeper, control, named);
+	return keeper;
+}
+
+void rbx_keeper_free(struct rbx_keeper *keeper)
+{
+	rbx_keeper_destroy(keeper);
+	rbx_memory_free(keeper);
+}
+
 void rbx_keeper_begin(struct rbx_keeper *keeper)
 {
 	uint32_t i;
@@ -38,16 +53,6 @@ void rbx_keeper_begin(struct rbx_keeper *keeper)
 	for (i = 0; i < keeper->control->server_count; i++)
 		if (keeper->control->servers[i].peer)
 			rbx_server_set_add(&keeper->members, i);
-}
-
-static struct rbx_flow *flow_of(const struct rbx_keeper *keeper)
-{
-	return &keeper->control->flow;
-}
-
-static struct rbx_peer *peer_at(const struct rbx_keeper *keeper, uint32_t server)
-{
-	return keeper->control->servers[server].peer;
 }
 
 /* ---- Asking ---------------------------------------------------------------------- */
@@ -68,9 +73,9 @@ static void ask_all_wanted(struct rbx_keeper *keeper, uint64_t now_ns)
 	for (i = 0; i < RBX_MEMBERS_MAX; i++) {
 		struct rbx_keeper_ask *one = &keeper->asks[i];
 
-		if (!one->is_wanted || one->is_out)
+		if (!one->is_wanted || one->is_asked)
 			continue;
-		RBX_STORE_RELEASE(&one->is_out, true);
+		RBX_STORE_RELEASE(&one->is_asked, true);
 		one->version = keeper->named->record.version;
 		one->message = rbx_named_accept_request(keeper->named);
 		one->ask = (struct rbx_ask){
@@ -78,7 +83,7 @@ static void ask_all_wanted(struct rbx_keeper *keeper, uint64_t now_ns)
 			.message = &one->message,
 			.over = answered,
 		};
-		rbx_peer_ask(peer_at(keeper, i), &one->ask);
+		rbx_peer_ask(rbx_keeper_peer(keeper, i), &one->ask);
 	}
 }
 
@@ -100,9 +105,9 @@ static void answer_take(struct rbx_keeper *keeper, uint32_t server)
 	bool is_alone, has_no_vote;
 	int err;
 
-	if (!one->is_out)
+	if (!one->is_asked)
 		return;
-	err = rbx_peer_answer(peer_at(keeper, server), &one->ask, &none);
+	err = rbx_peer_answer(rbx_keeper_peer(keeper, server), &one->ask, &none);
 	if (err == -EAGAIN)
 		return;
 	is_alone = keeper->newcomer.state == RBX_NEWCOMER_ALONE &&
@@ -115,13 +120,17 @@ static void answer_take(struct rbx_keeper *keeper, uint32_t server)
 		one->is_wanted = true; /* once more */
 	else if (!rbx_status_is_away(err) || rbx_server_set_has(&keeper->gone, server))
 		one->is_wanted = false; /* else it is asked again, until its peer is given up */
+	if (!has_no_vote && err == -ESTALE)
+		rbx_named_stopped(keeper->named, rbx_peer_name(rbx_keeper_peer(keeper, server)),
+				  "another client has opened it", true);
 	if (!has_no_vote)
-		rbx_named_accepted(keeper->named, rbx_peer_incarnation(peer_at(keeper, server)),
+		rbx_named_accepted(keeper->named,
+				   rbx_peer_incarnation(rbx_keeper_peer(keeper, server)),
 				   one->version, err);
 	if (is_alone && !one->is_wanted && rbx_keeper_newcomer_answered(keeper, err))
 		ask_members(keeper);
 	/* From here on the peer may be closed. */
-	RBX_STORE_RELEASE(&one->is_out, false);
+	RBX_STORE_RELEASE(&one->is_asked, false);
 }
 
 /* Whether a server may accept yet. */
@@ -140,7 +149,8 @@ void rbx_keeper_propose(struct rbx_keeper *keeper)
 	struct rbx_upkeep *upkeep = &keeper->control->upkeep;
 
 	keeper->is_proposing = true;
-	upkeep->copies_least = RBX_MAX(upkeep->copies_least, keeper->named->record.copies);
+	rbx_upkeep_set_copies_least(upkeep, RBX_MAX(rbx_upkeep_copies_least(upkeep),
+						    keeper->named->record.copies));
 	ask_members(keeper);
 }
 
@@ -159,11 +169,11 @@ static void chosen(struct rbx_keeper *keeper)
 	uint32_t i;
 
 	keeper->is_proposing = false;
-	keeper->control->upkeep.copies_least = keeper->named->record.copies;
+	rbx_upkeep_set_copies_least(&keeper->control->upkeep, keeper->named->record.copies);
 	rbx_keeper_newcomer_chosen(keeper);
 	rbx_keeper_growth_chosen(keeper);
 	if (!rbx_keeper_any_is_out(keeper->named))
-		rbx_extents_track(flow_of(keeper), false);
+		rbx_extents_track(rbx_keeper_flow(keeper), false);
 	for (i = 0; i < RBX_MEMBERS_MAX; i++) {
 		if (!rbx_server_set_has(&keeper->going, i))
 			continue;
@@ -172,7 +182,8 @@ static void chosen(struct rbx_keeper *keeper)
 		rbx_server_set_remove(&keeper->going, i);
 		rbx_server_set_remove(&keeper->members, i);
 		rbx_upkeep_server_down(&keeper->control->upkeep, i);
-		rbx_flow_go_on(flow_of(keeper), rbx_held_out(&flow_of(keeper)->held, i));
+		rbx_flow_go_on(rbx_keeper_flow(keeper),
+			       rbx_held_out(&rbx_keeper_flow(keeper)->held, i));
 	}
 	if (!rbx_membership_is_joint(&keeper->named->proposer.membership))
 		rbx_keeper_drains_tell(keeper);
@@ -183,8 +194,16 @@ void rbx_keeper_failed(struct rbx_keeper *keeper, uint32_t server)
 	keeper->may_differ = true;
 	RBX_STORE_RELEASE(&keeper->control->servers[server].has_failed, true);
 	/* It may have refused something and still be up. It comes again when it was given up. */
-	rbx_peer_renounce(peer_at(keeper, server), "a request to it has failed, and no other server has all that it has");
-	rbx_flow_go_on(flow_of(keeper), rbx_held_failed(&flow_of(keeper)->held, server));
+	rbx_peer_renounce(rbx_keeper_peer(keeper, server), "a request to it has failed, and no other server has all that it has");
+	rbx_flow_go_on(rbx_keeper_flow(keeper),
+		       rbx_held_failed(&rbx_keeper_flow(keeper)->held, server));
+}
+
+/* From here on it can only return. */
+static void leaves(struct rbx_volume_server *server)
+{
+	RBX_STORE_RELEASE(&server->is_shunned, true);
+	RBX_STORE_RELEASE(&server->has_failed, false);
 }
 
 void rbx_keeper_put_out(struct rbx_keeper *keeper, const struct rbx_server_set *servers,
@@ -194,12 +213,12 @@ void rbx_keeper_put_out(struct rbx_keeper *keeper, const struct rbx_server_set *
 
 	keeper->going = *servers;
 	/* Before they miss a write that is acknowledged. */
-	rbx_extents_track(flow_of(keeper), true);
+	rbx_extents_track(rbx_keeper_flow(keeper), true);
 	/* Who accepts the record may let another client in, who does not ask these servers. So
 	 * nothing is read there from now on, whatever becomes of us. */
 	for (i = 0; i < RBX_MEMBERS_MAX; i++)
 		if (rbx_server_set_has(servers, i))
-			RBX_STORE_RELEASE(&keeper->control->servers[i].is_shunned, true);
+			leaves(&keeper->control->servers[i]);
 	rbx_named_change_to(keeper->named, next);
 	rbx_keeper_propose(keeper);
 }
@@ -219,7 +238,7 @@ static void failed_put_out(struct rbx_keeper *keeper, const struct rbx_server_se
 
 		if (!rbx_server_set_has(servers, i))
 			continue;
-		incarnation = keeper->control->upkeep.servers[i].incarnation;
+		incarnation = rbx_upkeep_server_incarnation(&keeper->control->upkeep, i);
 		if (!is_voter(&next, incarnation) || voters_count == 1) {
 			rbx_keeper_failed(keeper, i);
 			continue;
@@ -227,10 +246,7 @@ static void failed_put_out(struct rbx_keeper *keeper, const struct rbx_server_se
 		rbx_membership_find(&next, incarnation)->state = RBX_MEMBER_OUT;
 		voters_count--;
 		rbx_server_set_add(&going, i);
-		/* Who accepts the record may let another client in, who does not ask this
-		 * server. So nothing is read there from now on, whatever becomes of us. */
-		RBX_STORE_RELEASE(&keeper->control->servers[i].is_shunned, true);
-		rbx_peer_renounce(peer_at(keeper, i), "it is put out of the volume");
+		rbx_peer_renounce(rbx_keeper_peer(keeper, i), "it is put out of the volume");
 	}
 	if (!rbx_server_set_count(&going))
 		return;
@@ -246,25 +262,27 @@ static struct rbx_server_set not_up(const struct rbx_keeper *keeper)
 
 	for (i = 0; i < RBX_MEMBERS_MAX; i++)
 		if (!rbx_server_set_has(&keeper->members, i) ||
-		    !rbx_peer_is_up(peer_at(keeper, i)))
+		    !rbx_peer_is_up(rbx_keeper_peer(keeper, i)))
 			rbx_server_set_add(&set, i);
 	return set;
 }
 
 /* Servers that are suspects and not needed are put out. If that is not certain because others
  * are silent, they wait until those are back or given up. Returns whether any waits. */
-static bool judge(struct rbx_keeper *keeper)
+static bool judge(struct rbx_keeper *keeper, uint64_t now_ns)
 {
 	struct rbx_server_set suspects, needed = { .words = { 0 } }, unsure = needed, silent;
-	struct rbx_held *held = &flow_of(keeper)->held;
+	struct rbx_held *held = &rbx_keeper_flow(keeper)->held;
 	bool any_waits = false;
 	uint32_t i;
 
 	if (!rbx_held_suspects(held, &suspects, &keeper->gone))
 		return false;
+	if (now_ns < keeper->judges_from_ns)
+		return true;
 	silent = not_up(keeper);
-	rbx_last_copies_needed(flow_of(keeper), &keeper->gone, &needed);
-	rbx_last_copies_needed(flow_of(keeper), &silent, &unsure);
+	rbx_last_copies_needed(rbx_keeper_flow(keeper), &keeper->gone, &needed);
+	rbx_last_copies_needed(rbx_keeper_flow(keeper), &silent, &unsure);
 	for (i = 0; i < RBX_MEMBERS_MAX; i++) {
 		if (!rbx_server_set_has(&suspects, i) || !rbx_server_set_has(&unsure, i))
 			continue;
@@ -286,8 +304,8 @@ static bool any_is_silent(const struct rbx_keeper *keeper)
 
 	for (i = 0; i < RBX_MEMBERS_MAX; i++)
 		if (rbx_server_set_has(&keeper->members, i) &&
-		    !rbx_peer_is_up(peer_at(keeper, i)) &&
-		    !rbx_held_has_failed(&flow_of(keeper)->held, i))
+		    !rbx_peer_is_up(rbx_keeper_peer(keeper, i)) &&
+		    !rbx_held_has_failed(&rbx_keeper_flow(keeper)->held, i))
 			return true;
 	return false;
 }
@@ -324,7 +342,7 @@ static void copies_tell(struct rbx_keeper *keeper)
 }
 
 /* Returns whether there is to be another look soon. */
-static bool next_begin(struct rbx_keeper *keeper)
+static bool next_begin(struct rbx_keeper *keeper, uint64_t now_ns)
 {
 	bool any_waits;
 
@@ -341,7 +359,7 @@ static bool next_begin(struct rbx_keeper *keeper)
 		rbx_keeper_absent_put_out(keeper);
 	if (keeper->is_proposing)
 		return false;
-	any_waits = judge(keeper);
+	any_waits = judge(keeper, now_ns);
 	if (!keeper->is_proposing)
 		copies_tell(keeper);
 	if (!keeper->is_proposing && !any_waits)
@@ -362,7 +380,7 @@ uint64_t rbx_keeper_round(struct rbx_keeper *keeper, uint64_t now_ns)
 	uint64_t again_ns = UINT64_MAX;
 	uint32_t i;
 
-	any_suspects = rbx_held_suspects(&flow_of(keeper)->held, &suspects, &keeper->gone);
+	any_suspects = rbx_held_suspects(&rbx_keeper_flow(keeper)->held, &suspects, &keeper->gone);
 	for (i = 0; i < RBX_MEMBERS_MAX; i++)
 		answer_take(keeper, i);
 	rbx_keeper_newcomer_look(keeper, any_suspects);
@@ -380,7 +398,7 @@ uint64_t rbx_keeper_round(struct rbx_keeper *keeper, uint64_t now_ns)
 	if (keeper->is_over)
 		rbx_keeper_over_go_on(keeper, now_ns);
 	if (!keeper->is_proposing && !keeper->is_over)
-		any_waits = next_begin(keeper);
+		any_waits = next_begin(keeper, now_ns);
 	if (keeper->is_over)
 		return keeper->newcomer.state == RBX_NEWCOMER_AGAIN ? now_ns + AGAIN_NS :
 								      UINT64_MAX;
@@ -389,6 +407,16 @@ uint64_t rbx_keeper_round(struct rbx_keeper *keeper, uint64_t now_ns)
 		return any_waits ? RBX_MIN(again_ns, now_ns + AGAIN_NS) : again_ns;
 	ask_all_wanted(keeper, now_ns);
 	return RBX_MIN(again_ns, keeper->again_ns);
+}
+
+uint64_t rbx_keeper_intents_round(struct rbx_keeper *keeper, uint64_t now_ns)
+{
+	return rbx_intents_round(&keeper->intents, now_ns);
+}
+
+bool rbx_keeper_is_over(const struct rbx_keeper *keeper)
+{
+	return RBX_LOAD_RELAXED(&keeper->is_over);
 }
 
 bool rbx_keeper_is_behind(const struct rbx_keeper *keeper)
@@ -401,7 +429,7 @@ bool rbx_keeper_is_behind(const struct rbx_keeper *keeper)
  * checksum that servers keep of it may be of different writes. */
 static bool may_be_uneven(const struct rbx_keeper *keeper)
 {
-	struct rbx_flow *flow = flow_of(keeper);
+	struct rbx_flow *flow = rbx_keeper_flow(keeper);
 	const struct rbx_extents *extents = flow->map->shape.groups[0].extents;
 	bool have_strayed = extents && RBX_LOAD_ACQUIRE(&extents->have_strayed);
 
@@ -415,10 +443,11 @@ void rbx_keeper_close(struct rbx_keeper *keeper)
 
 	if (!rbx_named_is_chosen(keeper->named) || any_may(keeper) || may_be_uneven(keeper))
 		return;
+	keeper->named->record.flags &= ~(uint32_t)RBX_WIRE_UNSURE;
 	keeper->named->record.flags |= RBX_WIRE_EVEN;
 	rbx_named_change(keeper->named);
 	for (i = 0; i < RBX_MEMBERS_MAX; i++)
 		if (rbx_server_set_has(&keeper->members, i))
 			(void)rbx_named_accept(keeper->named,
-					       rbx_peer_session(peer_at(keeper, i)));
+					       rbx_peer_session(rbx_keeper_peer(keeper, i)));
 }

@@ -53,92 +53,14 @@
 #ifndef RBX_CLIENT_KEEPER_H
 #define RBX_CLIENT_KEEPER_H
 
-#include "client/intents.h"
 #include "client/named.h"
 #include "client/volume.h"
 
-/* A server, while a record is proposed. */
-struct rbx_keeper_ask {
-	struct rbx_ask ask;
-	struct rbx_wire_message message; /* the request, then its answer */
-	struct rbx_volume_control *control;
-	uint64_t version; /* of the record that it was asked to accept */
-	bool is_wanted; /* it is to be asked, perhaps once more */
-	bool is_out; /* atomic: it was asked, and has not answered */
-	bool is_to_be_told; /* atomic: it drains, and waits until it has heard that it is OUT */
-};
+struct rbx_keeper; /* keeper_state.h */
 
-enum rbx_newcomer_state {
-	RBX_NEWCOMER_NONE,
-	RBX_NEWCOMER_WANTED,
-	RBX_NEWCOMER_ALONE,
-	RBX_NEWCOMER_NAMED,
-	RBX_NEWCOMER_AGAIN,
-};
-
-/* A server that comes, while the thread that has connected it waits. */
-struct rbx_newcomer {
-	struct rbx_monitor monitor; /* guards these; the thread waits in it */
-	bool is_new; /* the keeper has not seen it yet */
-	bool is_over;
-	int err; /* 0: it is a member */
-	bool is_closing; /* nobody wants one any more */
-	uint32_t server; /* its place */
-	uint64_t incarnation;
-	uint64_t former; /* of the dead one that it takes the place of; 0: none */
-	bool is_again; /* it has FAILED at this place, and has what is RETURNED (volume.h) */
-	uint32_t failed_place;
-	/* The rest is the upkeep thread's. */
-	enum rbx_newcomer_state state;
-	struct rbx_membership before; /* that is in force if the record is taken back */
-	bool has_begun; /* AGAIN: it is the server of the volume */
-};
-
-/* The volume is to be larger, while the thread that wants it waits. */
-struct rbx_growth {
-	struct rbx_monitor monitor; /* guards these; the thread waits in it */
-	uint64_t size_bytes;
-	bool is_new; /* the keeper has not seen it yet */
-	bool is_over;
-	int err; /* 0: it is */
-	/* The rest is the upkeep thread's. */
-	bool is_wanted;
-	bool is_proposed;
-};
-
-/* A server that is dead, if its place in the table was given away. */
-struct rbx_former {
-	uint64_t incarnation; /* 0: none */
-	char address[sizeof(((struct rbx_address *)NULL)->name)];
-};
-
-struct rbx_keeper {
-	struct rbx_volume_control *control;
-	struct rbx_named *named;
-	struct rbx_server_set members; /* places that have a server of the volume; not OUT */
-	struct rbx_newcomer newcomer;
-	struct rbx_growth growth;
-	struct rbx_former formers[RBX_MEMBERS_MAX]; /* of the thread that adds servers */
-	bool is_proposing;
-	bool is_over; /* atomic: no record will be accepted, now at least: nothing is sent */
-	bool is_closed;
-	bool may_differ; /* a server has FAILED once: what failed may be at the others alone */
-	struct rbx_server_set former; /* while it is over: they have not granted it once more */
-	/* A server that the record names, and that did not come: it is to be put OUT. 0: none */
-	uint64_t absent;
-	struct rbx_server_set going; /* servers that the record which is proposed puts OUT */
-	struct rbx_server_set gone; /* suspects, and those that were judged; as the round began */
-	uint64_t drains_again_ns; /* what is left at servers that drain is looked for again then */
-	uint64_t again_ns; /* servers that could not be asked are asked again then */
-	struct rbx_keeper_ask asks[RBX_MEMBERS_MAX]; /* by the server's place */
-	struct rbx_intents_round intents;
-};
-
-/* Zeroed memory; the volume has not been connected yet. */
-void rbx_keeper_init(struct rbx_keeper *keeper, struct rbx_volume_control *control,
-		     struct rbx_named *named);
-
-void rbx_keeper_destroy(struct rbx_keeper *keeper);
+/* Of a volume that has not been connected yet. NULL: no memory. */
+struct rbx_keeper *rbx_keeper_make(struct rbx_volume_control *control, struct rbx_named *named);
+void rbx_keeper_free(struct rbx_keeper *keeper);
 
 /* The volume is open, and has the servers that are connected. */
 void rbx_keeper_begin(struct rbx_keeper *keeper);
@@ -146,8 +68,15 @@ void rbx_keeper_begin(struct rbx_keeper *keeper);
 /* By the upkeep thread. Returns when another one is to be made; UINT64_MAX: when it is woken. */
 uint64_t rbx_keeper_round(struct rbx_keeper *keeper, uint64_t now_ns);
 
+/* The part of a round that has words noted (intents.h), after the round of the upkeep. Returns the
+ * same. */
+uint64_t rbx_keeper_intents_round(struct rbx_keeper *keeper, uint64_t now_ns);
+
 /* Whether the record is to say something else, as soon as another round is made. */
 bool rbx_keeper_is_behind(const struct rbx_keeper *keeper);
+
+/* Whether no record is accepted, now at least: nothing is sent. Any thread. */
+bool rbx_keeper_is_over(const struct rbx_keeper *keeper);
 
 /* ---- Servers that come. One thread at a time; all of it blocks. --------------------------- */
 
@@ -166,6 +95,13 @@ int rbx_keeper_take(struct rbx_keeper *keeper, uint32_t server, uint64_t former)
 /* The server of this place is the one that has FAILED at another one: it serves the volume again.
  * 0, or -errno; reported. */
 int rbx_keeper_again(struct rbx_keeper *keeper, uint32_t server, uint32_t failed_place);
+/* A server is dead, or away since before the volume was opened, and its place in the table may be
+ * given to another one: what comes to its address still takes its place in the record. */
+void rbx_keeper_former_note(struct rbx_keeper *keeper, const char *address, uint64_t incarnation);
+/* Which one was noted for this address; 0: none. */
+uint64_t rbx_keeper_former_at(const struct rbx_keeper *keeper, const char *address);
+/* It was replaced, and is forgotten. */
+void rbx_keeper_former_drop(struct rbx_keeper *keeper, uint64_t incarnation);
 /* Nobody wants one any more: what waits ends soon. Any thread; does not block. */
 void rbx_keeper_take_no_more(struct rbx_keeper *keeper);
 
@@ -174,72 +110,8 @@ void rbx_keeper_take_no_more(struct rbx_keeper *keeper);
 /* The volume becomes so large, for which its map has room. One thread at a time, while the volume
  * is open; blocks. 0; -ESTALE: no record is accepted any more; reported. */
 int rbx_keeper_grow(struct rbx_keeper *keeper, uint64_t size_bytes);
-
-/* For keeper.c: takes what is wanted, and ends that if nothing is accepted any more; begins to
- * propose it, if nothing else is proposed; it was chosen. */
-void rbx_keeper_growth_look(struct rbx_keeper *keeper);
-void rbx_keeper_growth_begin(struct rbx_keeper *keeper);
-void rbx_keeper_growth_chosen(struct rbx_keeper *keeper);
-
-/* ---- keeper_newcomer.c, for keeper.c --------------------------------------------------------- */
-
-/* Begins to propose the one that is wanted, if one is. Nothing else is proposed. */
-void rbx_keeper_newcomer_begin(struct rbx_keeper *keeper);
-/* The newcomer has answered. Returns whether the others are to be asked now. */
-bool rbx_keeper_newcomer_answered(struct rbx_keeper *keeper, int err);
-/* Before anything else is done: what is to be taken back, because another server is to be put
- * out, or the volume is over or closed. any_suspects: the first of these. */
-void rbx_keeper_newcomer_look(struct rbx_keeper *keeper, bool any_suspects);
-/* Puts one OUT that was named and did not come, as the volume was over then. Nothing else is
- * proposed. */
-void rbx_keeper_absent_put_out(struct rbx_keeper *keeper);
-/* The record that names it was chosen. */
-void rbx_keeper_newcomer_chosen(struct rbx_keeper *keeper);
-/* Hands a newcomer, which is filled in, to the upkeep thread, and waits. */
-int rbx_keeper_newcomer_wait(struct rbx_keeper *keeper);
-/* That is over. */
-void rbx_keeper_newcomer_over(struct rbx_newcomer *newcomer, int err);
-
-/* ---- keeper_over.c, for keeper.c ------------------------------------------------------------- */
-
-/* Whether so many servers do not count that they alone can let another client in. again_ns: when
- * the next one may not count; not changed if none does. */
-bool rbx_keeper_has_lost_the_volume(const struct rbx_keeper *keeper, uint64_t now_ns,
-				    uint64_t *again_ns);
-/* All requests fail from now on, and a kernel's log says why. */
-void rbx_keeper_lose(struct rbx_keeper *keeper);
-/* While it is over: servers come again, and when enough have, it is not over any more. */
-void rbx_keeper_over_go_on(struct rbx_keeper *keeper, uint64_t now_ns);
-
-/* ---- keeper_again.c, for keeper.c ------------------------------------------------------------ */
-
-/* Goes on with the server that is there again. */
-void rbx_keeper_again_go_on(struct rbx_keeper *keeper);
-
-/* ---- keeper.c, for the others ---------------------------------------------------------------- */
-
-/* What is sent to it fails from now on. */
-void rbx_keeper_failed(struct rbx_keeper *keeper, uint32_t server);
-/* The next version of the record is to be accepted by those servers that are left. */
-void rbx_keeper_propose(struct rbx_keeper *keeper);
-/* Puts these servers OUT, as next says: made by rbx_membership_next(). Nothing else is proposed. */
-void rbx_keeper_put_out(struct rbx_keeper *keeper, const struct rbx_server_set *servers,
-			const struct rbx_membership *next);
-
-/* ---- keeper_drain.c, for keeper.c ------------------------------------------------------------ */
-
-/* Has all that is at servers that drain leave. Returns when to look again. */
-uint64_t rbx_keeper_drains_look(struct rbx_keeper *keeper, uint64_t now_ns);
-/* Begins to put those of them out that have nothing, if there are any. Nothing else is proposed. */
-void rbx_keeper_drains_begin(struct rbx_keeper *keeper);
-/* This server is OUT. If it drains, it is to hear of it. */
-void rbx_keeper_drained(struct rbx_keeper *keeper, uint32_t server);
-/* A record was chosen that needs no vote of servers that are OUT: those hear of it now. */
-void rbx_keeper_drains_tell(struct rbx_keeper *keeper);
-/* Whether one of them is to be asked for that. */
-bool rbx_keeper_drains_wait(const struct rbx_keeper *keeper);
-/* A server has answered. Returns whether it is one of these. */
-bool rbx_keeper_drained_answered(struct rbx_keeper *keeper, uint32_t server, int err);
+/* Reports that it does not, as no record is accepted any more: -ESTALE. */
+int rbx_keeper_growth_refused(const struct rbx_keeper *keeper);
 
 /* ---- The end ------------------------------------------------------------------------------ */
 

@@ -18,7 +18,7 @@
  *
  * A server that is started without its memory is another one, and does not come in this way.
  */
-#include "client/keeper.h"
+#include "client/keeper_state.h"
 #include "client/session.h"
 #include "core/labels.h"
 
@@ -74,24 +74,32 @@ int rbx_keeper_again(struct rbx_keeper *keeper, uint32_t server, uint32_t failed
 		return err;
 	err = wait_for(keeper, server, failed_place);
 	rbx_returned_forget(&there->returned);
+	if (err == -EAGAIN)
+		return rbx_error(err, "server %s is being put out of volume %s",
+				 rbx_session_name(session), keeper->named->record.name);
 	return err ? rbx_error(err, "volume %s is being closed", keeper->named->record.name) : 0;
 }
 
 /* ---- By the upkeep thread -------------------------------------------------------------------- */
 
-static void begin(struct rbx_keeper *keeper)
+/* Returns whether it is still one that has not been put OUT, while it was connected. */
+static bool begin(struct rbx_keeper *keeper)
 {
 	struct rbx_newcomer *newcomer = &keeper->newcomer;
 	struct rbx_volume_control *control = keeper->control;
 
+	if (!rbx_server_set_has(&keeper->members, newcomer->failed_place) ||
+	    rbx_server_set_has(&keeper->going, newcomer->failed_place))
+		return false;
 	newcomer->has_begun = true;
 	rbx_server_set_remove(&keeper->members, newcomer->failed_place);
 	rbx_server_set_add(&keeper->members, newcomer->server);
-	rbx_server_set_remove(&keeper->former, newcomer->server);
+	rbx_server_set_remove(&keeper->not_granted, newcomer->server);
 	rbx_held_renew(&control->flow.held, newcomer->server);
 	/* While another client may have the volume, what this one says does not count. */
 	RBX_STORE_RELEASE(&control->servers[newcomer->server].is_shunned, keeper->is_over);
 	rbx_upkeep_server_added(&control->upkeep, newcomer->server);
+	return true;
 }
 
 /* Returns whether nothing is left at the former place that the server has. */
@@ -124,14 +132,20 @@ void rbx_keeper_again_go_on(struct rbx_keeper *keeper)
 	struct rbx_newcomer *newcomer = &keeper->newcomer;
 	struct rbx_volume_control *control = keeper->control;
 
-	if (!newcomer->has_begun)
-		begin(keeper);
-	if (!slabs_take(keeper))
+	if (!newcomer->has_begun && !begin(keeper)) {
+		rbx_keeper_newcomer_over(newcomer, -EAGAIN);
 		return;
-	/* If the volume was over, its former place was not judged. It is not to become a suspect:
-	 * the record would put the server out that is used at its new place. */
+	}
+	/* If the volume was over, its former place was not judged, and is not to become a suspect:
+	 * the record would put the server out that is used at its new place. And what waits there
+	 * to be judged would hold up its slabs. */
 	rbx_flow_go_on(&control->flow,
 		       rbx_held_failed(&control->flow.held, newcomer->failed_place));
+	/* What it was asked at the former place ends before its labels count: what has no answer is
+	 * owed then, and found with them. */
+	if (rbx_upkeep_server_is_busy(&control->upkeep, newcomer->failed_place) ||
+	    !slabs_take(keeper))
+		return;
 	RBX_STORE_RELEASE(&control->servers[newcomer->failed_place].has_failed, false);
 	rbx_intents_not_wanted(&keeper->intents, newcomer->failed_place);
 	rbx_upkeep_server_down(&control->upkeep, newcomer->failed_place);

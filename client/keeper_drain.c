@@ -12,7 +12,7 @@
  *
  * If no other server takes what it has, it ends like one that dies, and is judged as such (held.h).
  */
-#include "client/keeper.h"
+#include "client/keeper_state.h"
 
 #include "client/session.h"
 #include "core/status.h"
@@ -65,7 +65,7 @@ void rbx_keeper_drains_begin(struct rbx_keeper *keeper)
 		    !rbx_upkeep_server_is_empty(upkeep, i) || stay_count == 1)
 			continue;
 		/* Those of other places may be written by the thread that adds servers. */
-		member = rbx_membership_find(&next, upkeep->servers[i].incarnation);
+		member = rbx_membership_find(&next, rbx_upkeep_server_incarnation(upkeep, i));
 		if (!member || member->state != RBX_MEMBER_IN)
 			continue;
 		member->state = RBX_MEMBER_OUT;
@@ -78,8 +78,13 @@ void rbx_keeper_drains_begin(struct rbx_keeper *keeper)
 
 void rbx_keeper_drained(struct rbx_keeper *keeper, uint32_t server)
 {
-	if (drains(keeper, server))
-		RBX_STORE_RELEASE(&keeper->asks[server].is_to_be_told, true);
+	struct rbx_keeper_ask *one = &keeper->asks[server];
+
+	if (!drains(keeper, server))
+		return;
+	keeper->control->servers[server].has_drained = true;
+	one->tell_version = UINT64_MAX;
+	RBX_STORE_RELEASE(&one->is_to_be_told, true);
 }
 
 /* The record that was chosen last names it OUT, and needs no vote of it. */
@@ -91,6 +96,8 @@ void rbx_keeper_drains_tell(struct rbx_keeper *keeper)
 		if (!keeper->asks[i].is_to_be_told)
 			continue;
 		keeper->asks[i].is_wanted = true;
+		keeper->asks[i].tell_version = RBX_MIN(keeper->asks[i].tell_version,
+						       keeper->named->record.version);
 		keeper->again_ns = 0;
 	}
 }
@@ -112,7 +119,9 @@ bool rbx_keeper_drained_answered(struct rbx_keeper *keeper, uint32_t server, int
 
 	if (!one->is_to_be_told)
 		return false;
-	if (!rbx_status_is_away(err) || RBX_LOAD_ACQUIRE(&there->is_given_up)) {
+	/* It may have been asked for a record before, and answer only now. */
+	if ((one->version >= one->tell_version && !rbx_status_is_away(err)) ||
+	    RBX_LOAD_ACQUIRE(&there->is_given_up)) {
 		one->is_wanted = false; /* whatever the record says by now */
 		RBX_STORE_RELEASE(&one->is_to_be_told, false);
 	}

@@ -3,13 +3,21 @@
  * keeper_grow.c - a named volume with replicas becomes larger while it is open; see keeper.h.
  *
  * The record says so first. When it was chosen, the next client finds as much, and the map gets the
- * new slabs. So nothing is written to a slab that another client would not know.
+ * new slabs, unless it has them already (lib/volume/named_reserve.c). So nothing is written to a
+ * slab that another client would not know.
  *
  * If too few servers answer, that has failed. When enough are there again, the record is proposed
  * once more, as some may have accepted it, and the map stays as it is until the volume is to grow
  * again. The record never says less than before.
  */
-#include "client/keeper.h"
+#include "client/keeper_state.h"
+
+int rbx_keeper_growth_refused(const struct rbx_keeper *keeper)
+{
+	return rbx_named_stop_error(keeper->named, -ESTALE, "it does not grow") ?:
+	       rbx_error(-ESTALE, "volume %s does not grow: another client has opened it, or too few of its servers answer",
+			 keeper->named->record.name);
+}
 
 int rbx_keeper_grow(struct rbx_keeper *keeper, uint64_t size_bytes)
 {
@@ -27,9 +35,7 @@ int rbx_keeper_grow(struct rbx_keeper *keeper, uint64_t size_bytes)
 		rbx_monitor_wait(&growth->monitor);
 	err = growth->err;
 	rbx_monitor_leave(&growth->monitor);
-	return err ? rbx_error(err, "volume %s does not grow: another client has opened it, or too few of its servers answer",
-			       keeper->named->record.name) :
-		     0;
+	return err == -ESTALE ? rbx_keeper_growth_refused(keeper) : err;
 }
 
 /* ---- By the upkeep thread ---------------------------------------------------------------- */

@@ -5,7 +5,7 @@
  * What was asked of a server that then does not come may still be accepted by it. That record was
  * told to nobody else, so it was never chosen, and the next one has a higher version.
  */
-#include "client/keeper.h"
+#include "client/keeper_state.h"
 #include "client/newcomer.h"
 #include "client/session.h"
 #include "core/membership_change.h"
@@ -16,7 +16,7 @@ bool rbx_keeper_is_done_with(const struct rbx_keeper *keeper, uint32_t server)
 {
 	/* In this order: it is not asked any more once it is not to be told. */
 	return !RBX_LOAD_ACQUIRE(&keeper->asks[server].is_to_be_told) &&
-	       !RBX_LOAD_ACQUIRE(&keeper->asks[server].is_out) &&
+	       !RBX_LOAD_ACQUIRE(&keeper->asks[server].is_asked) &&
 	       rbx_intents_is_done_with(&keeper->intents, server);
 }
 
@@ -70,6 +70,38 @@ int rbx_keeper_welcome(struct rbx_named *named, struct rbx_session *session, boo
 				      rbx_newcomer_join(named, session);
 }
 
+/* The last place is for all for which there is no other. */
+void rbx_keeper_former_note(struct rbx_keeper *keeper, const char *address, uint64_t incarnation)
+{
+	struct rbx_former *former = keeper->formers;
+	uint32_t i;
+
+	for (i = 0; i < RBX_MEMBERS_MAX - 1; i++, former++)
+		if (!former->incarnation || !strcmp(former->address, address))
+			break;
+	former->incarnation = incarnation;
+	rbx_text_copy(former->address, sizeof(former->address), address);
+}
+
+uint64_t rbx_keeper_former_at(const struct rbx_keeper *keeper, const char *address)
+{
+	uint32_t i;
+
+	for (i = 0; i < RBX_MEMBERS_MAX; i++)
+		if (keeper->formers[i].incarnation && !strcmp(keeper->formers[i].address, address))
+			return keeper->formers[i].incarnation;
+	return 0;
+}
+
+void rbx_keeper_former_drop(struct rbx_keeper *keeper, uint64_t incarnation)
+{
+	uint32_t i;
+
+	for (i = 0; i < RBX_MEMBERS_MAX; i++)
+		if (keeper->formers[i].incarnation == incarnation)
+			keeper->formers[i].incarnation = 0;
+}
+
 int rbx_keeper_newcomer_wait(struct rbx_keeper *keeper)
 {
 	struct rbx_newcomer *newcomer = &keeper->newcomer;
@@ -95,7 +127,8 @@ int rbx_keeper_take(struct rbx_keeper *keeper, uint32_t server, uint64_t former)
 
 	rbx_monitor_enter(&newcomer->monitor);
 	newcomer->server = server;
-	newcomer->incarnation = keeper->control->upkeep.servers[server].incarnation;
+	newcomer->incarnation =
+		rbx_upkeep_server_incarnation(&keeper->control->upkeep, server);
 	newcomer->former = former;
 	newcomer->is_again = false;
 	rbx_monitor_leave(&newcomer->monitor);
@@ -165,7 +198,7 @@ void rbx_keeper_newcomer_look(struct rbx_keeper *keeper, bool any_suspects)
 		take_back(keeper);
 	if (newcomer->state == RBX_NEWCOMER_AGAIN && is_closing)
 		rbx_keeper_newcomer_over(newcomer, newcomer->has_begun ? 0 : -ECANCELED);
-	if (newcomer->state == RBX_NEWCOMER_NONE || keeper->asks[newcomer->server].is_out)
+	if (newcomer->state == RBX_NEWCOMER_NONE || keeper->asks[newcomer->server].is_asked)
 		return;
 	if ((keeper->is_over && newcomer->state != RBX_NEWCOMER_AGAIN) ||
 	    (newcomer->state == RBX_NEWCOMER_WANTED && is_closing))
@@ -177,7 +210,7 @@ void rbx_keeper_newcomer_begin(struct rbx_keeper *keeper)
 	struct rbx_newcomer *newcomer = &keeper->newcomer;
 	struct rbx_membership next;
 
-	if (newcomer->state != RBX_NEWCOMER_WANTED || keeper->asks[newcomer->server].is_out)
+	if (newcomer->state != RBX_NEWCOMER_WANTED || keeper->asks[newcomer->server].is_asked)
 		return;
 	newcomer->before = keeper->named->proposer.membership;
 	rbx_membership_next(&next, &newcomer->before);

@@ -116,7 +116,7 @@ int rbx_named_heard(struct rbx_named *named, uint64_t incarnation,
 /* ---- Our epoch ---------------------------------------------------------------------- */
 
 /* A server that is OUT, or is no member, has not heard of the end of a writer. */
-static bool has_writer(const struct rbx_named *named)
+bool rbx_named_has_writer(const struct rbx_named *named)
 {
 	uint32_t i;
 
@@ -126,7 +126,7 @@ static bool has_writer(const struct rbx_named *named)
 	return false;
 }
 
-int rbx_named_begin(struct rbx_named *named, bool take_over)
+int rbx_named_check(const struct rbx_named *named)
 {
 	if (!named->record.epoch)
 		return rbx_error(-ENOENT, "volume %s was never made to its end", named->record.name);
@@ -137,7 +137,16 @@ int rbx_named_begin(struct rbx_named *named, bool take_over)
 	if (!named->is_removed && rbx_named_has_tails(named) && named->record.replicas == 1)
 		return rbx_error(-EPROTO, "a server says that volume %s has checksums, and one replica",
 				 named->record.name);
-	if (has_writer(named) && !take_over)
+	return 0;
+}
+
+int rbx_named_begin(struct rbx_named *named, bool take_over)
+{
+	int err = rbx_named_check(named);
+
+	if (err)
+		return err;
+	if (rbx_named_has_writer(named) && !take_over)
 		return rbx_error(-EBUSY, "volume %s is open by %s; close it there, or take it over",
 				 named->record.name, named->writer);
 	if (named->highest_epoch > UINT64_MAX / 2)
@@ -157,6 +166,18 @@ void rbx_named_make(struct rbx_named *named, uint64_t volume_id, const uint64_t 
 	rbx_proposer_create(&named->proposer, named->epoch, incarnations, count);
 }
 
+/* Nobody changes these, and volumes only grow. A server that says otherwise would have the others
+ * drop the volume, or what is beyond its end. */
+static bool is_otherwise(const struct rbx_named *named, const struct rbx_wire_record *record)
+{
+	const struct rbx_wire_record *before = &named->record;
+
+	if (record->keep_s != before->keep_s || strcmp(record->owner, before->owner) ||
+	    (record->flags ^ before->flags) & RBX_WIRE_CHECKSUMS)
+		return true;
+	return rbx_record_is_newer(record, before) && record->size_bytes < before->size_bytes;
+}
+
 /* What is wrong with a record, or NULL. One that is being made has no membership. */
 static const char *record_fault(const struct rbx_named *named,
 				const struct rbx_wire_record *record,
@@ -172,6 +193,9 @@ static const char *record_fault(const struct rbx_named *named,
 	    (record->replicas != named->record.replicas ||
 	     record->slab_bytes != named->record.slab_bytes))
 		return "it has other replicas or slabs than before";
+	if (membership->epoch && !named->is_made && !named->is_removed &&
+	    is_otherwise(named, record))
+		return "it has another owner, keep time or checksums than before, or is smaller";
 	return membership->epoch ? rbx_membership_fault(membership) : NULL;
 }
 
@@ -225,7 +249,7 @@ int rbx_named_grant(struct rbx_named *named, struct rbx_session *session)
 
 /* ---- The record --------------------------------------------------------------------- */
 
-int rbx_named_settle(struct rbx_named *named)
+int rbx_named_take_newest(struct rbx_named *named)
 {
 	struct rbx_proposer *proposer = &named->proposer;
 
@@ -233,7 +257,7 @@ int rbx_named_settle(struct rbx_named *named)
 		return rbx_error(-EBUSY, "volume %s: %s", named->record.name,
 				 proposer->state == RBX_PROPOSER_SHUT_OUT ?
 					 "another client has opened it meanwhile" :
-					 "too few of its servers are there to open it");
+					 "too few of its servers are there to open it: if the others will not come back, rdmabox volume give-up");
 	rbx_proposer_adopt(proposer);
 	rbx_record_put_membership(&named->record, &proposer->membership);
 	return 0;
@@ -327,12 +351,19 @@ bool rbx_named_is_chosen(const struct rbx_named *named)
 /* What is kept of the slabs that a server has. */
 struct kept {
 	uint64_t labels_count; /* those with higher labels are given up */
+	bool is_open; /* the others are in use, complete or not, and are left alone */
 	struct rbx_upkeep *upkeep; /* takes them; NULL: they stay where they are */
 	uint32_t server;
 	struct rbx_returned *returned; /* they are noted there; or NULL */
 	bool keeps_all; /* also those that are not complete */
 	uint32_t count; /* out: those that are kept */
 };
+
+/* Extents in which the replicas of a slab may differ. */
+static uint64_t unequal(const struct rbx_named *named, const struct rbx_wire_label *label)
+{
+	return label->intent | (named->record.flags & RBX_WIRE_UNSURE ? label->behind : 0);
+}
 
 /* Several servers tell their slabs at once, and the upkeep takes one at a time. */
 static int adopt(struct rbx_named *named, const struct kept *kept,
@@ -343,7 +374,7 @@ static int adopt(struct rbx_named *named, const struct kept *kept,
 	rbx_lock(&named->lock);
 	err = rbx_upkeep_adopt(kept->upkeep, kept->server, label->label, loan);
 	if (!err)
-		rbx_upkeep_found_intent(kept->upkeep, label->label, label->intent,
+		rbx_upkeep_found_intent(kept->upkeep, label->label, unequal(named, label),
 					label->behind);
 	rbx_unlock(&named->lock);
 	return err;
@@ -361,6 +392,8 @@ static int found(struct rbx_named *named, struct rbx_session *session, struct ke
 	};
 	int err;
 
+	if (kept->is_open && label->label <= kept->labels_count)
+		return 0;
 	if (!(label->is_complete || kept->keeps_all) || label->label > kept->labels_count)
 		return rbx_session_unmap(session, &loan);
 	kept->count++;
@@ -455,4 +488,12 @@ int rbx_named_trim(struct rbx_named *named, struct rbx_session *session)
 	int err = each_label(named, session, &all);
 
 	return err ? err : (int)all.count;
+}
+
+int rbx_named_trim_beyond(struct rbx_named *named, struct rbx_session *session,
+			  uint64_t slabs_count)
+{
+	struct kept none = { .labels_count = slabs_count, .is_open = true };
+
+	return each_label(named, session, &none);
 }

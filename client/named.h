@@ -6,7 +6,9 @@
  *	rbx_named_heard()     what each server says of the volume: its record, the last epoch
  *	rbx_named_begin()     an epoch above all that were heard of
  *	rbx_named_grant()     asks a server for the volume, in that epoch; of all servers
- *	rbx_named_settle()    the record, under our epoch, is accepted by them: we are the writer
+ *	rbx_named_take_newest()   the newest record that they have, under our epoch, is ours to
+ *	                      propose
+ *	rbx_named_accept()    each of them accepts it: when enough have, we are the writer
  *	rbx_named_find()      which slabs each of them has
  *
  * A volume that is made has no record that could be heard; all else is the same.
@@ -18,9 +20,12 @@
 #ifndef RBX_CLIENT_NAMED_H
 #define RBX_CLIENT_NAMED_H
 
+#include "client/emptied.h"
 #include "client/host.h"
 #include "core/proposer.h"
 #include "wire/message.h"
+
+#define RBX_STOP_SERVER_BYTES 128u
 
 struct rbx_returned;
 struct rbx_session;
@@ -28,11 +33,14 @@ struct rbx_upkeep;
 
 struct rbx_named {
 	char name[RBX_WIRE_VOLUME_NAME_BYTES]; /* that it is looked for by */
+	/* That it is to get: if it has it already, it is found by `name` all the same. "": none. */
+	char next_name[RBX_WIRE_VOLUME_NAME_BYTES];
 	char holder[RBX_WIRE_HOLDER_BYTES]; /* who we are, for people */
 	struct rbx_wire_record record; /* the newest that was heard; or of the one to be made */
 	char writer[RBX_WIRE_HOLDER_BYTES]; /* the last one that was heard of */
 	struct rbx_member_set open_at; /* servers that say that it is open */
 	uint32_t absent_count; /* servers that were named and are not there (lib/volume/crowd.h) */
+	struct rbx_emptied emptied; /* the same: which of them were started anew */
 	bool has_two_names; /* servers know it by different ones: a rename was interrupted */
 	uint64_t highest_epoch; /* that was heard of */
 	uint64_t epoch; /* ours */
@@ -43,6 +51,11 @@ struct rbx_named {
 	/* Guards what follows, and record: servers are asked in parallel. Taken before a slab's. */
 	struct rbx_lock lock;
 	struct rbx_proposer proposer;
+	/* While it is open: why it is read and written no more; "": it is, or it is not known yet */
+	char stop_why[RBX_ERROR_BYTES];
+	char stop_server[RBX_STOP_SERVER_BYTES]; /* that was lost, or says so; or "" */
+	bool stop_is_certain; /* a server has said it */
+	bool stop_is_news; /* the host was not told */
 };
 
 /* name: of wire/record.h. -EINVAL, which was reported. */
@@ -64,6 +77,10 @@ void rbx_named_hear_nothing(struct rbx_named *named);
 int rbx_named_heard(struct rbx_named *named, uint64_t incarnation,
 		    const struct rbx_wire_volume *volume);
 
+/* Whether what was heard can be a volume. 0; -ENOENT: it has no record; -EPROTO; reported. */
+int rbx_named_check(const struct rbx_named *named);
+/* Whether a client has it open. */
+bool rbx_named_has_writer(const struct rbx_named *named);
 /* To open it. 0; -EBUSY: another client has it open, unless take_over; -ENOENT: it has no record;
  * -EPROTO: a server says what cannot be; reported. */
 int rbx_named_begin(struct rbx_named *named, bool take_over);
@@ -77,7 +94,7 @@ int rbx_named_grant(struct rbx_named *named, struct rbx_session *session);
 
 /* What is to be accepted by all, after all were granted. 0; -EBUSY: too few servers were granted,
  * or another client has opened it meanwhile; reported. */
-int rbx_named_settle(struct rbx_named *named);
+int rbx_named_take_newest(struct rbx_named *named);
 /* Whether the volume can be opened without so many of its servers that are not OUT. */
 bool rbx_named_may_lack(const struct rbx_named *named, uint32_t missing_count);
 /* A server accepts it. Several threads. 0, or -errno that was reported. */
@@ -104,6 +121,22 @@ bool rbx_named_is_chosen(const struct rbx_named *named);
 /* Whether another client has opened it. */
 bool rbx_named_is_shut_out(const struct rbx_named *named);
 
+/* ---- stopped.c: why a volume that was open is read and written no more. Any thread. --------- */
+
+/* server: the name of one that has said so, or was lost; "": none. is_certain: it was said by a
+ * server, and is not overruled by what follows from that. */
+void rbx_named_stopped(struct rbx_named *named, const char *server, const char *why,
+		       bool is_certain);
+/* A server that was asked for it once more has refused. Asks it who has the volume. Returns err,
+ * which was reported. Blocks. */
+int rbx_named_stopped_by(struct rbx_named *named, struct rbx_session *session, int err);
+/* It goes on. */
+void rbx_named_not_stopped(struct rbx_named *named);
+/* Reports why it is stopped, after what has failed, and returns err. 0: nothing is known. */
+int rbx_named_stop_error(struct rbx_named *named, int err, const char *what);
+/* What there is to tell, once. server, why: of the sizes above. */
+bool rbx_named_stop_take(struct rbx_named *named, char *server, char *why);
+
 /* A server that is OUT is there again: what it has of the volume may be old. It calls nothing of
  * that complete from now on; what was complete is noted, and the rest is given up. 0, or -errno
  * that was reported. */
@@ -120,6 +153,11 @@ int rbx_named_tell(struct rbx_named *named, struct rbx_session *session,
 /* Only gives up what is beyond the end, or not complete. How many slabs it has besides; or -errno
  * that was reported. */
 int rbx_named_trim(struct rbx_named *named, struct rbx_session *session);
+
+/* Of a volume that is open and has so many slabs: only gives up what is beyond these, and was left
+ * by a growth that failed. 0, or -errno that was reported. */
+int rbx_named_trim_beyond(struct rbx_named *named, struct rbx_session *session,
+			  uint64_t slabs_count);
 
 /* Whether its slabs are lent with room for checksums. */
 static inline bool rbx_named_has_tails(const struct rbx_named *named)

@@ -120,6 +120,8 @@ int rbx_newcomer_again(struct rbx_named *named, struct rbx_session *session)
 		rbx_proposer_refused(&named->proposer);
 		rbx_unlock(&named->lock);
 	}
+	if (err == -ESTALE || err == -ENOENT)
+		err = rbx_named_stopped_by(named, session, err);
 	return err;
 }
 

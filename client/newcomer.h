@@ -4,7 +4,7 @@
  *
  *	rbx_newcomer_join()    the server makes the volume, without a record, for the writer
  *	...                    the record in which it is a member is proposed
- *	rbx_newcomer_accept()  the server accepts it, before all others
+ *	...                    the server accepts it, before all others (keeper_newcomer.c)
  *
  * Until it has accepted a record, the server forgets the volume when the session ends. So a client
  * that dies on the way leaves nothing there. One that dies later leaves a volume at the new server

@@ -9,8 +9,9 @@
 #include "client/keeper.h"
 #include "client/returned.h"
 #include "client/session.h"
-#include "client/settle.h"
+#include "client/reconcile.h"
 #include "core/extents.h"
+#include "core/lost_slabs.h"
 
 #define WAIT_NS 100000000u
 #define TELL_FIRST_NS 1000000000ull
@@ -45,6 +46,8 @@ static void tell(struct telling *telling, uint32_t slabs_count)
 static int all_there_check(struct rbx_named *named, const struct rbx_crowd *crowd)
 {
 	const struct rbx_wire_record *record = &named->record;
+	const char *why = crowd->away_count ? crowd->away[0].why : NULL;
+	char names[RBX_MISSING_BYTES];
 	bool is_half;
 	uint32_t missing = rbx_crowd_lacks(crowd, record, &is_half);
 
@@ -54,11 +57,13 @@ static int all_there_check(struct rbx_named *named, const struct rbx_crowd *crow
 				 record->name);
 	if (!is_half && rbx_named_may_lack(named, missing))
 		return 0;
-	if (crowd->away_count)
-		return rbx_error(-EHOSTUNREACH, "volume %s lacks %u of its servers, and may have data that no other one has: %s",
-				 record->name, missing, crowd->why_away);
-	return rbx_error(-EHOSTUNREACH, "volume %s has %u servers, and %u of them are not among those given, or were restarted: name all of them, also those that are out",
-			 record->name, record->members_count, missing);
+	/* Those that are away may be missing, or be OUT. */
+	if (missing > RBX_MAX(named->absent_count, crowd->away_count))
+		return rbx_error(-EHOSTUNREACH, "volume %s has %u servers, and %u of them are not among those given, or were restarted: name all of them, also those that are out; or, if one has lost its memory, the servers by a file (file:PATH)",
+				 record->name, record->members_count, missing);
+	rbx_crowd_missing_print(crowd, record, names, sizeof(names));
+	return rbx_error(-EHOSTUNREACH, "volume %s lacks %u of its servers (%s), and may have data that no other one has: bring them back, or, if they will not come, rdmabox volume give-up%s%s",
+			 record->name, missing, names, why ? "; " : "", why ? why : "");
 }
 
 /* Those that have it, as a list; or NULL. */
@@ -87,11 +92,8 @@ static int keeper_make(struct rbx_volume_control *control)
 {
 	if (control->named->record.replicas == 1)
 		return 0;
-	control->keeper = rbx_memory_make(sizeof(*control->keeper));
-	if (!control->keeper)
-		return rbx_error(-ENOMEM, "out of memory");
-	rbx_keeper_init(control->keeper, control, control->named);
-	return 0;
+	control->keeper = rbx_keeper_make(control, control->named);
+	return control->keeper ? 0 : rbx_error(-ENOMEM, "out of memory");
 }
 
 static int named_make(struct rbx_volume_control *control, const char *name)
@@ -117,6 +119,7 @@ int rbx_opening_begin(struct rbx_volume_control *control, struct rbx_crowd *crow
 		return err;
 	rbx_crowd_keep_members(crowd, &control->named->record);
 	rbx_crowd_leave_drained(crowd, &control->named->record);
+	rbx_emptied_look(&control->named->emptied, crowd, &control->named->record);
 	err = all_there_check(control->named, crowd);
 	if (!err)
 		err = rbx_named_begin(control->named, take_over);
@@ -165,18 +168,39 @@ static int release_at(void *user, uint32_t index)
 	return 0;
 }
 
+static struct rbx_member_set connected(const struct rbx_volume_control *control)
+{
+	struct rbx_member_set there = { .count = 0 };
+	uint32_t i;
+
+	for (i = 0; i < control->server_count; i++)
+		rbx_member_set_add(&there, incarnation_at(control, i));
+	return there;
+}
+
+/* Which needs no vote of those before. Now those can be forgotten that were started anew. */
+static int members_changed(struct rbx_volume_control *control)
+{
+	const struct rbx_member_set there = connected(control);
+	struct rbx_named *named = control->named;
+	struct rbx_membership next;
+
+	rbx_membership_next(&next, &named->proposer.membership);
+	(void)rbx_emptied_forget(&named->emptied, &next, &there);
+	rbx_named_change_to(named, &next);
+	return all_accept(control);
+}
+
 /* Servers that were OUT and are there again: what they have may be old, and is not complete any
  * more. From here on they are servers like the others. Those that are missing are OUT. */
 static int members_change(struct rbx_volume_control *control)
 {
+	const struct rbx_member_set there = connected(control);
 	struct rbx_named *named = control->named;
-	struct rbx_member_set there = { .count = 0 };
-	uint32_t i, fewest, changes_count = 0, lost_count = 0;
+	uint32_t i, fewest, changes_count = 0, lost_count = 0, forgotten_count;
 	struct rbx_membership next;
 	int err;
 
-	for (i = 0; i < control->server_count; i++)
-		rbx_member_set_add(&there, incarnation_at(control, i));
 	rbx_membership_next(&next, &named->proposer.membership);
 	for (i = 0; i < next.count; i++) {
 		struct rbx_member *member = &next.members[i];
@@ -189,17 +213,15 @@ static int members_change(struct rbx_volume_control *control)
 	/* Also a slab that its client did not come to write to, if one server alone has it: it is
 	 * written to from now on. */
 	fewest = rbx_upkeep_fewest_copies(&control->upkeep);
-	if (!changes_count && named->record.copies <= fewest)
+	forgotten_count = rbx_emptied_forget(&named->emptied, &next, &there);
+	if (!changes_count && !forgotten_count && named->record.copies <= fewest)
 		return 0;
 	if (lost_count)
 		rbx_record_copies_lose(&named->record, lost_count);
 	named->record.copies = RBX_MIN(named->record.copies, fewest);
 	rbx_named_change_to(named, &next);
 	err = all_accept(control);
-	if (err || !changes_count)
-		return err;
-	rbx_named_change(named); /* which needs no vote of those before */
-	return all_accept(control);
+	return err || !changes_count ? err : members_changed(control);
 }
 
 /* Members that are not OUT, and were not connected. */
@@ -286,10 +308,10 @@ struct taking {
 };
 
 /* From here on it is not EVEN any more, in what is accepted. */
-static int settle(struct taking *taking)
+static int newest_take(struct taking *taking)
 {
 	struct rbx_named *named = taking->control->named;
-	int err = rbx_named_settle(named);
+	int err = rbx_named_take_newest(named);
 
 	taking->is_even = named->record.flags & RBX_WIRE_EVEN;
 	named->record.flags &= ~(uint32_t)RBX_WIRE_EVEN;
@@ -342,16 +364,26 @@ static int missing_put_out(struct taking *taking)
 	return members_change(taking->control);
 }
 
+/* Servers were given up, and what nobody has may have been theirs. */
+static int lost_note(struct taking *taking)
+{
+	struct rbx_volume_control *control = taking->control;
+
+	if (control->named->record.flags & RBX_WIRE_LOST)
+		(void)rbx_upkeep_lost_slabs(&control->upkeep);
+	return 0;
+}
+
 /* Before anything else is read of them. What is equal then at those that are there may differ at
  * those that are not, or return. */
-static int pages_settle(struct taking *taking)
+static int pages_reconcile(struct taking *taking)
 {
 	struct rbx_volume_control *control = taking->control;
 
 	if (!control->flow.map->shape.has_tails)
 		return 0;
 	rbx_extents_track(&control->flow, true);
-	return rbx_settle(control, taking->is_even);
+	return rbx_reconcile(control, taking->is_even);
 }
 
 /* All that counts was found. What servers that were OUT have still takes the place of what is
@@ -369,29 +401,45 @@ static int returned_take(struct taking *taking)
 	return rbx_at_once(control->server_count, returned_give_back_at, control);
 }
 
+/* Whoever comes to the address of a member that is away, and is another one, takes its place. */
+static void former_note(struct rbx_volume_control *control)
+{
+	const struct rbx_member_set there = connected(control);
+	const struct rbx_named *named = control->named;
+	uint64_t incarnation = rbx_emptied_member_away(&named->emptied,
+						       &named->proposer.membership, &there);
+
+	if (incarnation)
+		rbx_keeper_former_note(control->keeper, named->emptied.away, incarnation);
+}
+
 static int upkeep_begin(struct taking *taking)
 {
 	struct rbx_volume_control *control = taking->control;
 
 	if (!taking->is_even)
 		rbx_upkeep_even_out(&control->upkeep);
-	control->upkeep.copies_least = control->keeper ? control->named->record.copies : 0;
-	if (control->keeper)
+	rbx_upkeep_set_copies_least(&control->upkeep,
+				    control->keeper ? control->named->record.copies : 0);
+	if (control->keeper) {
+		former_note(control);
 		rbx_keeper_begin(control->keeper);
+	}
 	return 0;
 }
 
 int rbx_opening_take(struct rbx_volume_control *control, struct rbx_sessions *sessions)
 {
 	static int (*const steps[])(struct taking *taking) = {
-		settle,
+		newest_take,
 		writer_become,
 		former_writer_end,
 		former_name_release,
 		slabs_find,
 		found_judge,
 		missing_put_out,
-		pages_settle,
+		lost_note,
+		pages_reconcile,
 		returned_take,
 		upkeep_begin,
 	};
@@ -434,7 +482,6 @@ void rbx_opening_close(struct rbx_volume_control *control)
 void rbx_opening_free(struct rbx_volume_control *control)
 {
 	if (control->keeper)
-		rbx_keeper_destroy(control->keeper);
-	rbx_memory_free(control->keeper);
+		rbx_keeper_free(control->keeper);
 	rbx_memory_free(control->named);
 }

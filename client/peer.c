@@ -179,7 +179,7 @@ bool rbx_peer_is_broken(const struct rbx_peer *peer)
 
 bool rbx_peer_is_up(struct rbx_peer *peer)
 {
-	return rbx_peer_state_is_settled(&peer->recovery.state, rbx_now_ns());
+	return rbx_peer_state_is_stable(&peer->recovery.state, rbx_now_ns());
 }
 
 const char *rbx_peer_reason(const struct rbx_peer *peer)

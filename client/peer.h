@@ -75,7 +75,7 @@ const char *rbx_peer_reason(const struct rbx_peer *peer);
 
 /* The server's name, as it was given or as it is reached. */
 const char *rbx_peer_name(const struct rbx_peer *peer);
-/* A number that identifies one start of a server, at whatever address. */
+/* A number that identifies a server by its memory, at whatever address. */
 uint64_t rbx_peer_incarnation(const struct rbx_peer *peer);
 /* What the server says of its place (core/server_labels.h). */
 const char *rbx_peer_labels(const struct rbx_peer *peer);

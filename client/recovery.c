@@ -134,6 +134,9 @@ static void resume(struct rbx_peer *peer, uint64_t until_ns)
 	bool is_up, again;
 
 	rbx_monitor_enter(&peer->repairs->monitor);
+	/* The server knows why, better than whoever has found the connection broken. */
+	if (err == -ESTALE && !RBX_LOAD_ACQUIRE(&peer->is_renounced))
+		rbx_text_copy(peer->reason, sizeof(peer->reason), rbx_error_text());
 	is_up = rbx_recovery_resumed(&peer->recovery, err, rbx_now_ns(),
 				     &ended, &again);
 	rbx_monitor_leave(&peer->repairs->monitor);

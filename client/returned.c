@@ -3,6 +3,7 @@
 #include "client/returned.h"
 
 #include "client/session.h"
+#include "core/status.h"
 #include "core/upkeep.h"
 
 #define ROOM_FIRST 64u
@@ -56,7 +57,8 @@ void rbx_returned_give_back(struct rbx_returned *returned, struct rbx_session *s
 	uint32_t i;
 	int err = 0;
 
-	for (i = 0; i < returned->count && !err; i++)
+	/* A server that refuses one may take the others. */
+	for (i = 0; i < returned->count && !rbx_status_is_away(err); i++)
 		if (!returned->slabs[i].is_in_use)
 			err = rbx_session_unmap(session, &returned->slabs[i].loan);
 	rbx_returned_forget(returned);

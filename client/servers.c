@@ -21,12 +21,17 @@ static int peer_welcomed(struct rbx_peer *peer, void *user)
 {
 	struct rbx_volume_server *server = user;
 	struct rbx_named *named = server->control->named;
+	int err;
 
-	if (!server->is_newcomer)
+	if (server->coming == RBX_COMES_NOT)
 		return rbx_named_grant(named, rbx_peer_session(peer));
-	if (server->failed_incarnation == rbx_peer_incarnation(peer))
-		return rbx_newcomer_again(named, rbx_peer_session(peer));
-	return rbx_keeper_welcome(named, rbx_peer_session(peer), server->is_to_return,
+	if (server->failed_incarnation == rbx_peer_incarnation(peer)) {
+		err = rbx_newcomer_again(named, rbx_peer_session(peer));
+		if (err) /* who has it is told by that thread */
+			rbx_volume_upkeep_wake(server->control);
+		return err;
+	}
+	return rbx_keeper_welcome(named, rbx_peer_session(peer), server->coming == RBX_COMES_BACK,
 				  &server->returned);
 }
 
@@ -71,10 +76,10 @@ static bool server_is_up(struct rbx_flow *flow, uint32_t server)
 	struct rbx_peer *peer;
 	bool is_up;
 
-	rbx_lock(&control->upkeep.servers_lock);
+	rbx_lock(rbx_upkeep_servers_lock(&control->upkeep));
 	peer = control->servers[server].peer;
 	is_up = peer && rbx_peer_is_up(peer);
-	rbx_unlock(&control->upkeep.servers_lock);
+	rbx_unlock(rbx_upkeep_servers_lock(&control->upkeep));
 	return is_up;
 }
 
@@ -220,9 +225,9 @@ void rbx_volume_control_destroy(struct rbx_volume_control *control)
 static void peer_set(struct rbx_volume_control *control, uint32_t index,
 		     struct rbx_peer *peer)
 {
-	rbx_lock(&control->upkeep.servers_lock);
+	rbx_lock(rbx_upkeep_servers_lock(&control->upkeep));
 	control->servers[index].peer = peer;
-	rbx_unlock(&control->upkeep.servers_lock);
+	rbx_unlock(rbx_upkeep_servers_lock(&control->upkeep));
 }
 
 /* What the server says of itself counts. A pool's file speaks for servers that say nothing. */
@@ -254,6 +259,7 @@ int rbx_volume_server_open(struct rbx_volume_control *control, uint32_t index)
 	control->servers[index].control = control;
 	RBX_STORE_RELEASE(&control->servers[index].is_given_up, false);
 	RBX_STORE_RELEASE(&control->servers[index].has_failed, false);
+	control->servers[index].has_drained = false;
 	rbx_upkeep_server_begins(&control->upkeep, index);
 	err = rbx_volume_connect(control, index, &events, &peer);
 	if (err)
@@ -277,7 +283,7 @@ void rbx_volume_servers_set_timeout(struct rbx_volume_control *control, uint32_t
 {
 	uint32_t i;
 
-	RBX_STORE_RELAXED(&control->upkeep.timeout_ns, peer_timeout_ms * 1000000ull);
+	rbx_upkeep_set_timeout_ns(&control->upkeep, peer_timeout_ms * 1000000ull);
 	for (i = 0; i < control->server_count; i++)
 		if (control->servers[i].peer)
 			rbx_peer_set_timeout(control->servers[i].peer, peer_timeout_ms);

@@ -216,6 +216,11 @@ uint64_t rbx_session_slab_bytes(const struct rbx_session *session)
 	return session->borrower.welcome.slab_bytes;
 }
 
+uint64_t rbx_session_memory_bytes(const struct rbx_session *session)
+{
+	return session->borrower.welcome.memory_bytes;
+}
+
 uint64_t rbx_session_incarnation(const struct rbx_session *session)
 {
 	return session->borrower.welcome.incarnation;

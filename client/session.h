@@ -173,7 +173,9 @@ int rbx_session_listen(struct rbx_session *session,
 
 /* As the server said when the session was opened. */
 uint64_t rbx_session_slab_bytes(const struct rbx_session *session);
-/* A number that identifies one start of a server, at whatever address. */
+/* How much it lends in all, to whomever. */
+uint64_t rbx_session_memory_bytes(const struct rbx_session *session);
+/* A number that identifies a server by its memory, at whatever address. */
 uint64_t rbx_session_incarnation(const struct rbx_session *session);
 /* Its labels (core/server_labels.h). */
 const char *rbx_session_labels(const struct rbx_session *session);

@@ -23,6 +23,22 @@ static void sleep_until_wanted(struct rbx_volume_control *control,
 	}
 }
 
+/* What another thread waits for. */
+static void call_make(struct rbx_volume_control *control)
+{
+	rbx_monitor_enter(&control->monitor);
+	if (!control->upkeep_call) {
+		rbx_monitor_leave(&control->monitor);
+		return;
+	}
+	rbx_monitor_leave(&control->monitor);
+	control->upkeep_call(control, control->upkeep_call_user);
+	rbx_monitor_enter(&control->monitor);
+	control->upkeep_call = NULL;
+	rbx_monitor_wake(&control->monitor);
+	rbx_monitor_leave(&control->monitor);
+}
+
 /* Returns when the next one is to be made. The upkeep may have words noted (intents.h). */
 static uint64_t round_make(struct rbx_volume_control *control)
 {
@@ -32,7 +48,7 @@ static uint64_t round_make(struct rbx_volume_control *control)
 		return rbx_upkeep_round(&control->upkeep, rbx_now_ns());
 	keeper_ns = rbx_keeper_round(control->keeper, rbx_now_ns());
 	upkeep_ns = rbx_upkeep_round(&control->upkeep, rbx_now_ns());
-	intents_ns = rbx_intents_round(&control->keeper->intents, rbx_now_ns());
+	intents_ns = rbx_keeper_intents_round(control->keeper, rbx_now_ns());
 	/* The round may have made whole what lacked replicas, or need another record. */
 	if (rbx_keeper_is_behind(control->keeper))
 		return 0;
@@ -50,6 +66,7 @@ static void *upkeep_main(void *argument)
 
 		control->upkeep_wanted = false;
 		rbx_monitor_leave(&control->monitor);
+		call_make(control);
 		until_ns = round_make(control);
 		rbx_monitor_enter(&control->monitor);
 		sleep_until_wanted(control, until_ns);
@@ -63,6 +80,20 @@ void rbx_volume_upkeep_wake(struct rbx_volume_control *control)
 	rbx_monitor_enter(&control->monitor);
 	control->upkeep_wanted = true;
 	rbx_monitor_wake(&control->monitor);
+	rbx_monitor_leave(&control->monitor);
+}
+
+void rbx_volume_upkeep_call(struct rbx_volume_control *control,
+			    void (*act)(struct rbx_volume_control *control, void *user),
+			    void *user)
+{
+	rbx_monitor_enter(&control->monitor);
+	control->upkeep_call_user = user;
+	control->upkeep_call = act;
+	control->upkeep_wanted = true;
+	rbx_monitor_wake(&control->monitor);
+	while (control->upkeep_call)
+		rbx_monitor_wait(&control->monitor);
 	rbx_monitor_leave(&control->monitor);
 }
 

@@ -17,12 +17,19 @@
 #include "client/peer.h"
 #include "client/returned.h"
 #include "client/side_by_side.h"
-#include "core/upkeep.h"
+#include "core/upkeep_state.h" /* for its size alone */
 
 struct rbx_keeper; /* client/keeper.h */
 struct rbx_named; /* client/named.h */
 struct rbx_volume_control;
 struct rbx_server_name; /* the host's: what is known of a server that is not connected yet */
+
+/* Whether the server that is being connected comes to a named volume that is open. */
+enum rbx_server_coming {
+	RBX_COMES_NOT, /* it is one of those with which the volume is opened, or it has no name */
+	RBX_COMES, /* to become a member */
+	RBX_COMES_BACK, /* the same, but only if it was one, and is OUT */
+};
 
 /* A place of the table of servers. */
 struct rbx_volume_server {
@@ -32,11 +39,12 @@ struct rbx_volume_server {
 	struct rbx_peer *peer;
 	struct rbx_ask ask; /* the upkeep's */
 	bool is_given_up; /* atomic: its peer is down, for good */
-	bool is_shunned; /* atomic: the record is about to say that it is out (keeper.h) */
+	bool is_shunned; /* atomic: the record is about to say that it is out (keeper_state.h) */
 	bool has_failed; /* atomic: it was judged so, and has not come again (core/held.h) */
-	bool is_newcomer; /* while it is connected: it is to become one of a named volume */
-	bool is_to_return; /* the same: only if it was one, and is OUT */
-	/* The same: of a server that has FAILED, and may be the one that comes; 0: none */
+	/* It is OUT because it drains. Of the upkeep thread; cleared before the place is in use. */
+	bool has_drained;
+	enum rbx_server_coming coming; /* while it is connected */
+	/* While it comes: of a server that has FAILED, and may be the one that comes; 0: none */
 	uint64_t failed_incarnation;
 	/* While it is connected: what the pool says of its place; NULL: nothing. */
 	const char *labels;
@@ -60,10 +68,13 @@ struct rbx_volume_control {
 	bool may_lack_servers;
 
 	struct rbx_thread upkeep_thread;
-	/* Guards both below. The upkeep thread waits in it. */
+	/* Guards what follows. The upkeep thread waits in it. */
 	struct rbx_monitor monitor;
 	bool upkeep_wanted;
 	bool upkeep_stop;
+	/* The same: what another thread has it call, and waits for; NULL: nothing. */
+	void (*upkeep_call)(struct rbx_volume_control *control, void *user);
+	void *upkeep_call_user;
 };
 
 /* Zeroed memory. The servers are added later. timeout_ns: the peer timeout. */
@@ -113,6 +124,11 @@ int rbx_volume_upkeep_start(struct rbx_volume_control *control);
 void rbx_volume_upkeep_stop(struct rbx_volume_control *control);
 /* Upkeep has something to do. Any thread; does not block. */
 void rbx_volume_upkeep_wake(struct rbx_volume_control *control);
+/* Has that thread call act() before its next round, and waits for it. One thread at a time, while
+ * the volume is open. Blocks. */
+void rbx_volume_upkeep_call(struct rbx_volume_control *control,
+			    void (*act)(struct rbx_volume_control *control, void *user),
+			    void *user);
 
 /* ---- What the host does for it ---------------------------------------------------*/
 
@@ -124,5 +140,9 @@ int rbx_volume_connect(struct rbx_volume_control *control, uint32_t index,
 void rbx_volume_refused(struct rbx_upkeep *upkeep);
 void rbx_volume_tell(struct rbx_upkeep *upkeep, enum rbx_news news,
 		     uint32_t count, uint32_t server, int err);
+/* A named volume is read and written no more, for this reason; once more when a better one is
+ * known. server: that has said so, or was lost; "": none. Or it goes on. By the same thread. */
+void rbx_volume_stopped(struct rbx_volume_control *control, const char *server, const char *why);
+void rbx_volume_goes_on(struct rbx_volume_control *control);
 
 #endif

@@ -19,7 +19,7 @@
  * waited for by a rebuild until it is back or down, but not by a first write, which would be
  * without that replica meanwhile.
  */
-#include "core/upkeep.h"
+#include "core/asks.h"
 
 #include "core/status.h"
 
@@ -129,7 +129,8 @@ static int answer_of(struct rbx_upkeep *upkeep, struct rbx_asked *asked,
 		     struct rbx_loan *loan)
 {
 	if (asked->again_ns) {
-		if (rbx_upkeep_server_is_down(upkeep, asked->server))
+		if (rbx_upkeep_server_is_down(upkeep, asked->server) ||
+		    rbx_held_has_failed(&upkeep->flow->held, asked->server))
 			return -ENOTCONN;
 		if (upkeep->now_ns < asked->again_ns)
 			return -EAGAIN;

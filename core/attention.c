@@ -269,7 +269,7 @@ static enum rbx_attention_list list_of(const struct rbx_slab *slab)
 		break;
 	case RBX_TASK_GIVE_BACK:
 	case RBX_TASK_FREE_PAGES:
-	case RBX_TASK_SETTLE:
+	case RBX_TASK_RETURN_RECORD:
 		return list_of_return(slab);
 	case RBX_TASK_LEND:
 		return RBX_LIST_LEND;

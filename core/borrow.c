@@ -12,9 +12,11 @@
  * server lends in the end is given back. If only late servers are left it waits: large slabs
  * take long everywhere.
  */
-#include "core/upkeep.h"
+#include "core/borrow.h"
 
+#include "core/loans.h"
 #include "core/status.h"
+#include "core/upkeep_slab.h"
 
 static struct rbx_borrowing *borrowing_find(struct rbx_upkeep *upkeep)
 {
@@ -187,6 +189,25 @@ int rbx_borrow_begin(struct rbx_upkeep *upkeep, struct rbx_slab *slab,
 	return 0;
 }
 
+void rbx_borrow_move(struct rbx_upkeep *upkeep, struct rbx_slab *slab, uint32_t server)
+{
+	struct rbx_borrowing *borrowing = borrowing_find(upkeep);
+
+	*borrowing = (struct rbx_borrowing){
+		.slab = slab,
+		.state = RBX_REPLICA_REBUILDING,
+		.list = RBX_LIST_LEAVING,
+		.wanted_count = 1,
+		.since_ns = upkeep->now_ns,
+		.err = -ENODEV,
+		.moves = true,
+		.to = server,
+	};
+	rbx_port_fill(&borrowing->not_servers, 0xff, sizeof(borrowing->not_servers));
+	upkeep->borrowings_count++;
+	ask(upkeep, borrowing, server);
+}
+
 void rbx_borrow_refused(struct rbx_borrowing *borrowing, int err)
 {
 	/* The last answer is the best reason, unless that server could not be asked, and may
@@ -238,7 +259,7 @@ static bool can_do_without(struct rbx_upkeep *upkeep,
 {
 	struct rbx_server_set not_servers = borrowing->not_servers;
 
-	if (borrowing->state == RBX_REPLICA_LIVE && borrowing->lent_count)
+	if (borrowing->moves || (borrowing->state == RBX_REPLICA_LIVE && borrowing->lent_count))
 		return true;
 	rbx_asks_join_refused(upkeep, &not_servers);
 	worse_join(upkeep, borrowing, late, &not_servers);

@@ -186,6 +186,8 @@ static uint16_t talk_answer(uint16_t type)
 	case RBX_WIRE_VOLUME_OPEN:
 	case RBX_WIRE_VOLUME_LIST:
 		return RBX_WIRE_VOLUME;
+	case RBX_WIRE_VOLUME_READ:
+		return RBX_WIRE_VOLUME_READING;
 	case RBX_WIRE_LABELS:
 		return RBX_WIRE_LABELS_REPLY;
 	default:

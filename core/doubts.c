@@ -93,8 +93,8 @@ static bool is_of(const struct rbx_doubt *doubt, uint32_t page, uint32_t pages_c
 
 /* These slots have what the checksums of these pages say. Doubts that no slot is left of are
  * dropped, except later ones if they are kept. */
-static void settle(struct rbx_doubts *doubts, uint32_t page, uint32_t pages_count,
-		   uint8_t slots, bool keeps_later)
+static void resolve(struct rbx_doubts *doubts, uint32_t page, uint32_t pages_count,
+		    uint8_t slots, bool keeps_later)
 {
 	uint32_t i = 0;
 
@@ -115,7 +115,7 @@ void rbx_doubts_have(struct rbx_doubts *doubts, const uint32_t *of_pages,
 		     uint32_t page, uint32_t pages_count, uint8_t slots)
 {
 	/* The data of an earlier attempt may be somewhere, too. */
-	settle(doubts, page, pages_count, slots, true);
+	resolve(doubts, page, pages_count, slots, true);
 	for (uint32_t i = 0; i < pages_count; i++)
 		add(doubts, (struct rbx_doubt){ .page = page + i,
 						.checksum = of_pages[i],
@@ -128,7 +128,7 @@ void rbx_doubts_missed(struct rbx_doubts *doubts, const uint32_t *checksums,
 {
 	/* Slots that missed it may have data of a later one. */
 	for (uint32_t end = page + pages_count; page < end; page++) {
-		settle(doubts, page, 1, (uint8_t)~missed_slots, missed_slots != 0);
+		resolve(doubts, page, 1, (uint8_t)~missed_slots, missed_slots != 0);
 		add_former(doubts, page, RBX_LOAD_RELAXED(&checksums[page]),
 			   missed_slots & (uint8_t)~slots_of(doubts, page));
 	}
@@ -136,7 +136,7 @@ void rbx_doubts_missed(struct rbx_doubts *doubts, const uint32_t *checksums,
 
 void rbx_doubts_drop(struct rbx_doubts *doubts, uint32_t page, uint32_t pages_count)
 {
-	settle(doubts, page, pages_count, (uint8_t)~0, false);
+	resolve(doubts, page, pages_count, (uint8_t)~0, false);
 }
 
 /* A doubt that no slot is known to have may still apply to the other slots. */
@@ -175,7 +175,7 @@ void rbx_doubts_copy_end(struct rbx_doubts *doubts, uint32_t page,
 			 uint32_t pages_count, uint8_t written_slots, bool all_have_it)
 {
 	copied(doubts, page, pages_count, false);
-	settle(doubts, page, pages_count, written_slots, !all_have_it);
+	resolve(doubts, page, pages_count, written_slots, !all_have_it);
 }
 
 /* ---- The truth --------------------------------------------------------------*/
@@ -197,7 +197,7 @@ static void doubt_resolve(struct rbx_doubts *doubts, uint32_t *checksums,
 
 	RBX_STORE_RELAXED(&checksums[doubt.page], doubt.checksum);
 	drop_at(doubts, index);
-	settle(doubts, doubt.page, 1, doubt.slots, true);
+	resolve(doubts, doubt.page, 1, doubt.slots, true);
 	add(doubts, former);
 }
 

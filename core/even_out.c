@@ -12,7 +12,7 @@
  */
 #include "core/extents.h"
 #include "core/slab_rebuild.h"
-#include "core/upkeep.h"
+#include "core/upkeep_state.h"
 
 void rbx_upkeep_found_intent(struct rbx_upkeep *upkeep, uint64_t label, uint64_t word,
 			     uint64_t behind)

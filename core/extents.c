@@ -5,26 +5,6 @@
 #include "core/flow.h"
 #include "core/slab_way.h"
 
-size_t rbx_extents_size(uint32_t slab_count)
-{
-	/* The ring, which ends at a multiple of eight bytes. */
-	return sizeof(struct rbx_extents) + slab_count * sizeof(struct rbx_extent_word) +
-	       (RBX_MIN(slab_count, RBX_EXTENTS_ROOM) + 1) / 2 * sizeof(uint64_t);
-}
-
-struct rbx_extents *rbx_extents_init(void *memory, uint32_t slab_count, uint32_t slab_shift)
-{
-	struct rbx_extents *extents = memory;
-
-	rbx_lock_init(&extents->lock);
-	extents->words = (struct rbx_extent_word *)(extents + 1);
-	extents->ring = (uint32_t *)(extents->words + slab_count);
-	extents->set_max = (uint32_t)RBX_MIN(RBX_EXTENTS_BYTES * 64 >> slab_shift,
-					     (uint64_t)RBX_EXTENTS_MAX);
-	extents->quiet_ns = RBX_EXTENTS_QUIET_NS;
-	return extents;
-}
-
 /* ---- The queue of words that are to be sent ------------------------------------------ */
 
 /* With the slab's lock held. It is sent after what is out now. Only the first one wakes the thread
@@ -173,7 +153,7 @@ static uint64_t may_clear(const struct rbx_slab *slab, const struct rbx_slab_gro
 {
 	const struct rbx_extent_word *word = rbx_extent_word_of(slab);
 
-	bits &= (word->is_out ? word->safe : UINT64_MAX) & ~(word->waited | word->strayed);
+	bits &= (word->is_asked ? word->safe : UINT64_MAX) & ~(word->waited | word->strayed);
 	if (!bits || slab->read_mask != (slab->write_mask & ~rbx_slab_returned(slab)))
 		return 0;
 	return bits & ~extents_in_use(slab, group);
@@ -231,7 +211,7 @@ static bool make_room(struct rbx_volume_map *map, struct rbx_extents *extents, u
 	while (extents->ring_count && extents->set_count + wanted > extents->set_max &&
 	       looks++ < LOOKS_MAX)
 		clear_quiet(map, extents);
-	return extents->set_count + wanted <= RBX_EXTENTS_ROOM;
+	return extents->set_count + wanted <= extents->room;
 }
 
 uint64_t rbx_extents_round(struct rbx_volume_map *map, uint64_t now_ns)
@@ -264,7 +244,7 @@ static void bits_set(struct rbx_extents *extents, struct rbx_slab *slab, uint64_
 	if (left && !word->counted)
 		extents->ring[extents->ring_count++] = rbx_slab_index(slab);
 	extents->set_count += rbx_server_set_count_word(left);
-	RBX_ASSERT(extents->set_count <= RBX_EXTENTS_ROOM);
+	RBX_ASSERT(extents->set_count <= extents->room);
 	word->counted |= left;
 	word->noted |= bits;
 	word->asked &= ~bits;
@@ -277,7 +257,7 @@ static void word_take(struct rbx_slab *slab, struct rbx_intents *intents)
 
 	intents->slabs[intents->slabs_count] = rbx_slab_index(slab);
 	intents->words[intents->slabs_count++] = word->noted;
-	word->is_out = true;
+	word->is_asked = true;
 	for (; mask; mask &= mask - 1) {
 		const struct rbx_replica *replica =
 			rbx_slab_replica(slab, (uint32_t)__builtin_ctz(mask));
@@ -324,7 +304,7 @@ bool rbx_extents_next(struct rbx_volume_map *map, struct rbx_intents *intents, b
 	intents->slabs_count = intents->count = 0;
 	*is_full = false;
 	while (intents->slabs_count < RBX_WIRE_INTENTS_MAX && (slab = queue_first(map))) {
-		if (rbx_extent_word_of(slab)->is_out) /* it is in this batch already */
+		if (rbx_extent_word_of(slab)->is_asked) /* it is in this batch already */
 			break;
 		*is_full = !word_next(map, extents, slab, intents);
 		if (*is_full)
@@ -339,7 +319,7 @@ static void word_noted(struct rbx_flow *flow, struct rbx_slab *slab, uint64_t se
 	struct rbx_slab_group *group = rbx_slab_group(slab);
 	struct rbx_extent_word *word = rbx_extent_word_of(slab);
 
-	word->is_out = false;
+	word->is_asked = false;
 	/* Then it cannot be known what its server has noted. */
 	if (rbx_flow_any_failed(flow, slab)) {
 		waiters_fail(slab, group, todo);
@@ -391,7 +371,7 @@ void rbx_extents_found(struct rbx_volume_map *map, uint32_t slab_index, uint64_t
 		RBX_STORE_RELEASE(&extents->is_tracking, true);
 }
 
-void rbx_extents_settled(struct rbx_slab *slab)
+void rbx_extents_made_equal(struct rbx_slab *slab)
 {
 	bits_clear(slab, rbx_extent_word_of(slab)->noted);
 }
@@ -422,7 +402,7 @@ static bool found_forget(struct rbx_slab *slab)
 	bool is_noted = rbx_extent_word_of(slab)->noted;
 
 	if (is_noted)
-		rbx_extents_settled(slab);
+		rbx_extents_made_equal(slab);
 	return is_noted;
 }
 

@@ -20,13 +20,14 @@
  * Extents that are quiet are cleared: each slab that has any set is looked at once in
  * RBX_EXTENTS_QUIET_NS, and an extent is cleared that was not written since, if no piece is in its
  * cells and no replica is being made equal: then the replicas are equal there. It is not safe from
- * then on, so the next write waits until its bit is set again. At most RBX_EXTENTS_BYTES are set,
- * unless more are being written: to make room slabs are looked at before their time.
+ * then on, so the next write waits until its bit is set again. Only so many are set as an open
+ * after a crash is to copy (rbx_extents_max()), unless more are being written: to make room slabs
+ * are looked at before their time.
  *
  * A write that failed here may have left a page and its checksum, which the servers keep (tails.h),
  * that are of different writes. Nothing puts that back while the volume is open. So its extents
  * have STRAYED: they stay noted until the volume is opened again, when they are decided by the data
- * (client/settle.h), and it is not closed as one whose replicas are equal. They do not count for
+ * (client/reconcile.h), and it is not closed as one whose replicas are equal. They do not count for
  * the bound.
  *
  * Behind words. While a server of the volume is OUT, an extent that is cleared, or was found to be
@@ -63,7 +64,7 @@ struct rbx_extent_word {
 	uint64_t counted; /* the same; of the thread that makes rounds */
 	uint32_t next; /* in the queue: 1 + the index of a slab; guarded by the queue's lock */
 	bool is_queued;
-	bool is_out; /* servers are asked to note it */
+	bool is_asked; /* servers are asked to note it */
 	bool has_waiters;
 };
 
@@ -78,7 +79,8 @@ struct rbx_extents {
 	bool have_strayed; /* atomic: some extents */
 
 	/* Of the thread that makes rounds: a ring of the slabs of which writes have set extents. */
-	uint32_t set_max; /* extents: RBX_EXTENTS_BYTES of them, RBX_EXTENTS_MAX at most */
+	uint32_t set_max; /* extents: more only while more are being written */
+	uint32_t room; /* for extents that are set, never more */
 	uint32_t set_count; /* in all words: those that are counted */
 	uint32_t ring_count;
 	uint32_t ring_next; /* the slab that is looked at next */
@@ -87,9 +89,13 @@ struct rbx_extents {
 	uint64_t quiet_ns; /* RBX_EXTENTS_QUIET_NS */
 };
 
+/* How many extents may be set, if an open after a crash is to copy so many bytes at most; 0:
+ * RBX_EXTENTS_BYTES, and RBX_EXTENTS_PRESET extents. 1 at least, RBX_EXTENTS_MAX at most. */
+uint32_t rbx_extents_max(uint64_t crash_copy_bytes, uint64_t slab_bytes);
+
 /* Bytes of memory for the extents of so many slabs, and that memory, zeroed. */
-size_t rbx_extents_size(uint32_t slab_count);
-struct rbx_extents *rbx_extents_init(void *memory, uint32_t slab_count, uint32_t slab_shift);
+size_t rbx_extents_size(uint32_t slab_count, uint32_t set_max);
+struct rbx_extents *rbx_extents_init(void *memory, uint32_t slab_count, uint32_t set_max);
 
 static inline struct rbx_extent_word *rbx_extent_word_of(const struct rbx_slab *slab)
 {
@@ -169,7 +175,7 @@ void rbx_extents_found(struct rbx_volume_map *map, uint32_t slab_index, uint64_t
 		       uint64_t behind);
 /* The replicas of a slab were made equal, so what was found of it can be cleared. Its lock is
  * held. */
-void rbx_extents_settled(struct rbx_slab *slab);
+void rbx_extents_made_equal(struct rbx_slab *slab);
 /* All replicas are equal, so all that was found can be cleared. */
 void rbx_extents_forget_found(struct rbx_flow *flow);
 

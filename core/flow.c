@@ -97,6 +97,8 @@ static void checksums_see(struct rbx_flow *flow, struct rbx_piece *piece)
 		rbx_checksum_compute(piece, flow->ops->look(flow, piece));
 	else if (flow->map->shape.has_tails)
 		rbx_checksum_recall(rbx_slab_checksums(piece->slab), piece);
+	if (flow->map->shape.has_tails && flow->ops->show)
+		flow->ops->show(flow, piece);
 	if (piece->kind == RBX_PIECE_READ)
 		RBX_ADD_RELAXED(&flow->counters->checksum_repairs, 1);
 }
@@ -160,8 +162,8 @@ static inline struct rbx_node *slab_start(struct rbx_flow *flow,
 		struct rbx_piece *piece = rbx_piece_of(node);
 
 		node = node->next;
-		if (rbx_way_starts_usually(slab, piece))
-			rbx_way_start_usual(slab, group, piece, &batch->runs);
+		if (rbx_way_starts_fast(slab, piece))
+			rbx_way_start_fast(slab, group, piece, &batch->runs);
 		else
 			rbx_slab_start(slab, group, piece, &batch->todo);
 	} while (node && rbx_piece_of(node)->slab == slab);
@@ -295,7 +297,7 @@ RBX_RARE static void part_failed(struct rbx_flow *flow,
 		RBX_ADD_RELAXED(&flow->counters->failovers, 1);
 }
 
-/* The next step of a slab, whose lock is held, for one part that is not usual. */
+/* The next step of a slab, whose lock is held, for one part that is not on the fast path. */
 static void part_done(struct rbx_flow *flow, struct rbx_slab_group *group,
 		      struct rbx_part *part, struct rbx_piece_list *todo)
 {
@@ -311,7 +313,7 @@ static void part_done(struct rbx_flow *flow, struct rbx_slab_group *group,
 
 /* What the steps of slabs have brought for the host. */
 struct results {
-	struct rbx_node ended; /* its next is the first piece that has ended usually */
+	struct rbx_node ended; /* its next is the first piece that has ended on the fast path */
 	struct rbx_node *last_ended;
 	struct rbx_piece_list todo; /* other pieces that have ended, or are to be sent */
 };
@@ -336,10 +338,10 @@ static inline struct rbx_piece *slab_parts_done(struct rbx_flow *flow, struct rb
 		struct rbx_part *part = rbx_part_of(*list);
 
 		*list = rbx_fragment_next(*list);
-		if (!rbx_way_is_done_usually(slab, part)) {
+		if (!rbx_way_is_done_fast(slab, part)) {
 			part_done(flow, group, part, &results->todo);
-		} else if (rbx_way_done_usual(slab, group, part,
-					      &results->todo)) {
+		} else if (rbx_way_done_fast(slab, group, part,
+					     &results->todo)) {
 			results->last_ended->next = &piece->node;
 			results->last_ended = &piece->node;
 		}

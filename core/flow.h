@@ -49,6 +49,10 @@ struct rbx_flow_ops {
 	/* For volumes with checksums: where the CPU finds the memory of a piece, after making
 	 * data that was read into it visible to the CPU. It is only read. Any thread. */
 	const void *(*look)(struct rbx_flow *flow, const struct rbx_piece *piece);
+	/* For volumes with tails (tails.h), before they are written: makes the checksums of a piece
+	 * visible to the device, where it reads them. NULL: it sees what the CPU does. Any
+	 * thread. */
+	void (*show)(struct rbx_flow *flow, struct rbx_piece *piece);
 };
 
 /* Added to with RBX_ADD_RELAXED(). */
@@ -95,8 +99,8 @@ void rbx_flow_do(struct rbx_flow *flow, struct rbx_piece_list *todo);
 /* Parts that had to wait (held.h), linked, or NULL: the poller has them done once more. */
 void rbx_flow_go_on(struct rbx_flow *flow, struct rbx_fragment *list);
 
-/* Whether nothing that is sent to one of the replicas of a slab arrives any more (held.h). The
- * slab's lock is held. */
+/* Whether a replica of this slab is on a server that has FAILED (held.h). The slab's lock is
+ * held. */
 bool rbx_flow_any_failed(struct rbx_flow *flow, const struct rbx_slab *slab);
 
 /* Discards the slabs that lie completely in the range: from here on they read as zeros. Only

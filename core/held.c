@@ -124,6 +124,16 @@ struct rbx_fragment *rbx_held_end(struct rbx_held *held)
 	return list;
 }
 
+bool rbx_held_has_ended(struct rbx_held *held)
+{
+	bool has_ended;
+
+	rbx_lock(&held->lock);
+	has_ended = held->ends;
+	rbx_unlock(&held->lock);
+	return has_ended;
+}
+
 void rbx_held_resume(struct rbx_held *held)
 {
 	rbx_lock(&held->lock);

@@ -10,7 +10,7 @@
  *
  *	rbx_held_take()    a part has failed: it waits, if its server was not judged yet
  *	rbx_held_suspects()   the upkeep: servers to judge
- *	rbx_held_judge()   a server was judged:
+ *	rbx_held_out(), rbx_held_failed()   a server was judged:
  *	    OUT            the record says so. Parts that fail there cost their replica
  *	    FAILED         no record can say so. It stays a server of the volume, and may have the
  *	                   last copy of something: what is sent to it fails, as by a fault of
@@ -60,8 +60,10 @@ struct rbx_fragment *rbx_held_out(struct rbx_held *held, uint32_t server);
 struct rbx_fragment *rbx_held_failed(struct rbx_held *held, uint32_t server);
 /* Its place has another server now, and nothing is under way to the one that was judged. */
 void rbx_held_renew(struct rbx_held *held, uint32_t server);
-/* No record will be accepted any more, or for a while. */
+/* No record is accepted: all that waits fails, and so does what fails from now on, until
+ * rbx_held_resume(). */
 struct rbx_fragment *rbx_held_end(struct rbx_held *held);
+bool rbx_held_has_ended(struct rbx_held *held);
 /* Records are accepted again. Servers that were not judged before are not. */
 void rbx_held_resume(struct rbx_held *held);
 

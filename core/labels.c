@@ -11,7 +11,9 @@
  */
 #include "core/labels.h"
 
+#include "core/asks.h"
 #include "core/extents.h"
+#include "core/loans.h"
 #include "core/slab_rebuild.h"
 #include "core/slab_spare.h"
 #include "core/status.h"
@@ -27,10 +29,16 @@ void rbx_labels_ask(struct rbx_upkeep *upkeep, const struct rbx_asked *lent,
 	asked->slot = lent->slot;
 }
 
+/* Whether nobody knows if a server has done what it was asked for. */
+static bool is_unanswered(int err)
+{
+	return rbx_status_is_away(err) || err == -EHOSTUNREACH;
+}
+
 /* Whether a server that could not be asked may answer yet. */
 static bool may_answer(struct rbx_upkeep *upkeep, uint32_t server, int err)
 {
-	return (rbx_status_is_away(err) || err == -EHOSTUNREACH) &&
+	return is_unanswered(err) &&
 	       !RBX_LOAD_RELAXED(&upkeep->is_closing) &&
 	       !rbx_upkeep_server_is_down(upkeep, server) &&
 	       !rbx_held_has_failed(&upkeep->flow->held, server);
@@ -38,7 +46,7 @@ static bool may_answer(struct rbx_upkeep *upkeep, uint32_t server, int err)
 
 /*
  * Of a slab that was lent for first writes. If there is no answer, the server may have it or not,
- * and the next client could find it there: it is of use to nobody. But not if the record says
+ * and the next client could find it there: it is of no use as it is. But not if the record says
  * that the server is out (held.h).
  */
 static void first_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
@@ -52,6 +60,9 @@ static void first_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 	    !(is_down && upkeep->flow->map->shape.is_guarded)) {
 		asked->borrowing->is_uncertain = true;
 		asked->borrowing->wanted_count = 0;
+		asked->borrowing->is_hopeless |=
+			!upkeep->flow->map->shape.is_guarded ||
+			!rbx_loans_owe_label(upkeep, asked->slab, asked->server, &asked->loan);
 	}
 	rbx_loans_borrowed(upkeep, asked, err, &asked->loan);
 }
@@ -82,7 +93,8 @@ static void rebuilt_over(struct rbx_upkeep *upkeep, const struct rbx_asked *aske
 	rbx_slab_unlock(asked->slab);
 }
 
-/* Of a replica that leaves. If the server is dead, the replica is lost soon. */
+/* Of a replica that leaves. If the server is dead, the replica is lost soon. If it has FAILED, it
+ * tells when it comes again. */
 static void unlabel_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked, int err)
 {
 	bool in_vain = is_in_vain(upkeep, asked->server, err);
@@ -95,7 +107,7 @@ static void unlabel_over(struct rbx_upkeep *upkeep, const struct rbx_asked *aske
 		rbx_slab_revoked(asked->slab, asked->server, &asked->loan);
 	else if (!err)
 		rbx_slab_unlabel_done(asked->slab, asked->server, &asked->loan);
-	else if (in_vain)
+	else if (in_vain && !is_unanswered(err))
 		rbx_slab_unlabel_failed(asked->slab, asked->server, &asked->loan);
 	(void)rbx_attention_note(&upkeep->flow->map->attention, asked->slab);
 	rbx_slab_unlock(asked->slab);
@@ -206,16 +218,22 @@ static int adopt_check(struct rbx_slab *slab, uint32_t server)
 }
 
 /* What a server says that it has: 0; -EINVAL, -EEXIST: it cannot be. */
-static int label_check(struct rbx_volume_map *map, uint32_t server, uint64_t label,
-		       const struct rbx_loan *loan)
+static int loan_check(struct rbx_volume_map *map, uint32_t server, const struct rbx_loan *loan)
 {
 	uint64_t slab_bytes = (uint64_t)1 << map->shape.slab_shift;
 	uint32_t twins[RBX_TWINS_MAX];
 
-	if (!label || label > rbx_volume_map_slabs(map) || !rbx_loan_fits(loan) ||
-	    loan->remote_addr > UINT64_MAX - slab_bytes)
+	if (!rbx_loan_fits(loan) || loan->remote_addr > UINT64_MAX - slab_bytes)
 		return -EINVAL;
 	return rbx_loan_index_twins(&map->loans, server, loan, twins, RBX_TWINS_MAX) ? -EEXIST : 0;
+}
+
+static int label_check(struct rbx_volume_map *map, uint32_t server, uint64_t label,
+		       const struct rbx_loan *loan)
+{
+	if (!label || label > rbx_volume_map_slabs(map))
+		return -EINVAL;
+	return loan_check(map, server, loan);
 }
 
 /* The replica of this number is in use. */
@@ -249,6 +267,27 @@ int rbx_upkeep_adopt(struct rbx_upkeep *upkeep, uint32_t server, uint64_t label,
 		return err;
 	had(upkeep, server, number);
 	rbx_attention_relist(&map->attention, slab, RBX_PARK_NOT);
+	return 0;
+}
+
+int rbx_upkeep_may_adopt(struct rbx_upkeep *upkeep, uint32_t server, const struct rbx_loan *loan)
+{
+	return loan_check(upkeep->flow->map, server, loan);
+}
+
+/* What a server that is OUT may have of it was left by a growth that failed. */
+int rbx_upkeep_adopt_reserved(struct rbx_upkeep *upkeep, uint32_t server, uint64_t label,
+			      const struct rbx_loan *loan)
+{
+	int err = rbx_upkeep_adopt(upkeep, server, label, loan);
+	struct rbx_slab *slab;
+
+	if (err)
+		return err;
+	slab = rbx_slab_at(&upkeep->flow->map->shape, (uint32_t)(label - 1));
+	rbx_slab_lock(slab);
+	rbx_extents_begin(slab);
+	rbx_slab_unlock(slab);
 	return 0;
 }
 
@@ -337,6 +376,20 @@ static int slot_of_loan(const struct rbx_slab *slab, uint32_t server,
 	return -1;
 }
 
+/* It was never written, was lost, and is not owed yet (loans.c). */
+static bool is_about_to_be_owed(const struct rbx_slab *slab, uint32_t server,
+				const struct rbx_loan *loan)
+{
+	uint32_t slot;
+
+	for (slot = 0; slab->blank && slot < rbx_slab_shape(slab)->slots; slot++)
+		if (rbx_slab_state(slab, slot) == RBX_REPLICA_LOST &&
+		    rbx_replica_is(rbx_slab_replica(slab, slot), server, loan->slab_id,
+				   loan->epoch))
+			return true;
+	return false;
+}
+
 /* As long as parts are under way to the former place, that is not given to another server. */
 static int again_check(struct rbx_slab *slab, uint32_t server, const struct rbx_loan *loan,
 		       uint32_t *number)
@@ -346,7 +399,7 @@ static int again_check(struct rbx_slab *slab, uint32_t server, const struct rbx_
 	rbx_slab_lock(slab);
 	slot = slot_of_loan(slab, server, loan);
 	if (slot < 0)
-		err = -ENOENT;
+		err = is_about_to_be_owed(slab, server, loan) ? -EAGAIN : -ENOENT;
 	else if (rbx_replica_flights(rbx_slab_replica(slab, (uint32_t)slot)))
 		err = -EAGAIN;
 	else
@@ -396,7 +449,9 @@ int rbx_labels_again(struct rbx_upkeep *upkeep, uint32_t former, uint32_t server
 		return err;
 	slab = rbx_slab_at(&map->shape, (uint32_t)told->label - 1);
 	err = again_check(slab, former, &told->loan, &number);
-	if (!err) {
+	if (err == -ENOENT) {
+		err = rbx_loans_owed_again(upkeep, former, server, &told->loan);
+	} else if (!err) {
 		rbx_loan_index_remove(&map->loans, number);
 		err = again_move(upkeep, slab, number, server, told);
 		rbx_loan_index_add(&map->loans, number);

@@ -7,7 +7,7 @@
 #ifndef RBX_LABELS_H
 #define RBX_LABELS_H
 
-#include "core/upkeep.h"
+#include "core/upkeep_state.h"
 
 /* What was just lent for first writes is to be labelled before it is used. */
 void rbx_labels_ask(struct rbx_upkeep *upkeep, const struct rbx_asked *lent,
@@ -31,9 +31,9 @@ struct rbx_labels_told {
 /*
  * A server that has FAILED (held.h) is there again, in another place of the table, and says that
  * it has this slab. If the slab has it from the former place, it is read and written at the new one
- * from now on; it leaves if its label was taken back. 0; -EAGAIN: parts are under way to the former
- * place; -EINVAL: there is no such slab or loan; -EEXIST: its memory was had already. By the thread
- * that makes rounds.
+ * from now on; it leaves if its label was taken back. What it owes it still owes. 0; -EAGAIN: parts
+ * are under way to the former place; -EINVAL: there is no such slab or loan; -EEXIST: its memory
+ * was had already. By the thread that makes rounds.
  */
 int rbx_labels_again(struct rbx_upkeep *upkeep, uint32_t former, uint32_t server,
 		     const struct rbx_labels_told *told);

@@ -118,12 +118,14 @@ RBX_STATIC_ASSERT(RBX_SEND_DEPTH >= 2 * RBX_CHAIN_MAX,
  * writes are outstanding in one slab. */
 #define RBX_CELL_BUCKETS 64u
 
-/* Extents of a volume that its servers have noted as being written (extents.h): so many bytes are
- * copied after a crash at most, 16,384 64ths of slabs of 64 MiB. And the room for more, if so many
- * are written at a time: 80 KiB. */
+/* Extents of a volume that its servers have noted as being written (extents.h): if nothing else is
+ * asked for, so many bytes are copied after a crash at most, 16,384 64ths of slabs of 64 MiB, and
+ * never more than RBX_EXTENTS_MAX. There is room for more, if more are being written at a time: for
+ * a quarter, or so many. That takes 80 KiB, and 5 MiB at most. */
 #define RBX_EXTENTS_BYTES (16ull << 30)
-#define RBX_EXTENTS_MAX 16384u
-#define RBX_EXTENTS_ROOM 20480u
+#define RBX_EXTENTS_PRESET 16384u
+#define RBX_EXTENTS_MAX (1u << 20)
+#define RBX_EXTENTS_MORE 4096u
 /* Extents that were not written for one to two times as long are not noted any more. */
 #define RBX_EXTENTS_QUIET_NS 5000000000ull
 
@@ -135,15 +137,15 @@ RBX_STATIC_ASSERT(RBX_SEND_DEPTH >= 2 * RBX_CHAIN_MAX,
  * 1,024 reads and as many writes of a block device, of 33 pieces each. */
 #define RBX_PIECES_MAX (2u * 1024u * 33u)
 
-/* Copies of cells under way in a rebuild: enough to keep two servers busy, in at most 1 MiB
- * of memory with the longest fragments. */
-#define RBX_COPIES_MAX 4u
+/* Copies of cells under way in a rebuild: enough that servers and client do several for each time
+ * that they are woken, in at most 2 MiB of memory with the longest fragments. */
+#define RBX_COPIES_MAX 8u
 
 /* While requests come, copies take one in so many parts of the time (copy_pace.h); and if a server
  * waits for its replica to leave. */
 #define RBX_COPY_SHARE 10u
 #define RBX_COPY_HURRIED_SHARE 2u
-/* But at least about so many bytes are copied in a second: 256 GiB in a day. */
+/* But at least about so many bytes are copied in a second: 337 GiB in a day. */
 #define RBX_COPY_FLOOR_BYTES (4u << 20)
 /* No rate may be lower. */
 #define RBX_COPY_RATE_MIN (1u << 20)
@@ -225,12 +227,18 @@ RBX_STATIC_ASSERT(RBX_REPLICAS_MAX <= RBX_ASKS_MAX, "all replicas of a slab");
  * server does not answer, its thread is busy for a quarter of the peer timeout. */
 #define RBX_RECOVERY_WORKERS 8u
 
+/* How long a volume has been at rest before a replica moves to a server that has more memory free
+ * (balance.h), and how often it looks whether one does; and half of that more, at random. */
+#define RBX_BALANCE_MS 2000u
+/* Slabs that are looked at for that in one round: at some 100 ns each. */
+#define RBX_BALANCE_LOOKS_MAX 256u
+
 /* Slabs looked at in one round without asking a server: those with an event, and those that a
  * dead server may have held. Less than a ms. */
 #define RBX_UPKEEP_LOOKS_MAX 4096u
 
 /* Memory servers of one volume at a time; peers of one context. A volume's tables of servers
- * take 40 KiB, and a context's of peers 32 KiB. */
+ * take 144 KiB, and a context's of peers 32 KiB. */
 #define RBX_SERVERS_MAX 1024u
 #define RBX_PEERS_MAX 4096u
 

@@ -7,10 +7,14 @@
  * takes the result. A loan to give back is owed until its server has been told.
  * loans_open.c borrows what a volume needs that is opened.
  */
-#include "core/labels.h"
+#include "core/loans.h"
 
+#include "core/borrow.h"
+#include "core/held.h"
+#include "core/labels.h"
 #include "core/slab_spare.h"
 #include "core/status.h"
+#include "core/upkeep_slab.h"
 
 /* ---- Twins ----------------------------------------------------------------*/
 
@@ -94,14 +98,18 @@ struct rbx_asked *rbx_loans_ask(struct rbx_upkeep *upkeep, struct rbx_slab *slab
 	return rbx_loans_send(upkeep, slab, server, rbx_loans_reserve(upkeep, slab, server));
 }
 
-static void owe(struct rbx_upkeep *upkeep, uint32_t server,
-		const struct rbx_loan *loan)
+/* False: there is no room. */
+static bool owe(struct rbx_upkeep *upkeep, uint32_t server, const struct rbx_loan *loan,
+		struct rbx_slab *slab)
 {
-	if (upkeep->owed_count < RBX_OWED_MAX)
-		upkeep->owed[upkeep->owed_count++] = (struct rbx_owed){
-			.server = server,
-			.loan = *loan,
-		};
+	if (upkeep->owed_count == RBX_OWED_MAX)
+		return false;
+	upkeep->owed[upkeep->owed_count++] = (struct rbx_owed){
+		.server = server,
+		.loan = *loan,
+		.slab = slab,
+	};
+	return true;
 }
 
 static void is_lent(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
@@ -159,7 +167,7 @@ static int judge(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 	if (!is_down && is_over && asked->slab)
 		return 0;
 	if (!is_down)
-		owe(upkeep, asked->server, loan);
+		(void)owe(upkeep, asked->server, loan, NULL);
 	return -ENOTCONN;
 }
 
@@ -195,7 +203,18 @@ static void map_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 
 /* ---- Giving back ----------------------------------------------------------*/
 
-/* If the server refuses, it has ended the loan by itself. */
+/* It is of use to nobody until the next client asks the servers. */
+static void give_up(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
+{
+	rbx_slab_lock(slab);
+	slab->blank = false;
+	slab->attention = true;
+	(void)rbx_attention_note(&upkeep->flow->map->attention, slab);
+	rbx_slab_unlock(slab);
+}
+
+/* If the server refuses, it has ended the loan by itself. A label has to be known to be gone: the
+ * session may be over instead, and another client be about to ask for labels (-ESTALE). */
 static void unmap_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 		       int err)
 {
@@ -204,7 +223,9 @@ static void unmap_over(struct rbx_upkeep *upkeep, const struct rbx_asked *asked,
 	/* Bounded: it is in the table. */
 	while (!owed->is_asked || owed->server != asked->server)
 		owed++;
-	if (rbx_status_is_away(err)) {
+	if (owed->slab && err == -ESTALE)
+		give_up(upkeep, owed->slab);
+	else if (owed->slab ? err && err != -EPERM : rbx_status_is_away(err)) {
 		owed->is_asked = false;
 		owed->not_before_ns =
 			upkeep->now_ns + RBX_UPKEEP_RETRY_MS * 1000000ull;
@@ -220,12 +241,14 @@ static void pay(struct rbx_upkeep *upkeep, struct rbx_owed *owed)
 	(void)rbx_asks_send(upkeep, owed->server, RBX_CALL_UNMAP, &owed->loan, 0);
 }
 
-static bool may_pay(const struct rbx_upkeep *upkeep, const struct rbx_owed *owed)
+/* One that has FAILED answers when it is there again, in another place. */
+static bool may_pay(struct rbx_upkeep *upkeep, const struct rbx_owed *owed)
 {
 	return !owed->is_asked && upkeep->now_ns >= owed->not_before_ns &&
 	       upkeep->pays_count < RBX_UPKEEP_RETURNS_MAX &&
 	       upkeep->asked_count < RBX_ASKS_MAX &&
-	       !rbx_server_set_has(&upkeep->busy, owed->server);
+	       !rbx_server_set_has(&upkeep->busy, owed->server) &&
+	       !(owed->slab && rbx_held_has_failed(&upkeep->flow->held, owed->server));
 }
 
 void rbx_loans_pay_owed(struct rbx_upkeep *upkeep)
@@ -243,28 +266,77 @@ void rbx_loans_pay_owed(struct rbx_upkeep *upkeep)
 	}
 }
 
+bool rbx_loans_owe_label(struct rbx_upkeep *upkeep, struct rbx_slab *slab, uint32_t server,
+			 const struct rbx_loan *loan)
+{
+	return rbx_upkeep_server_is_down(upkeep, server) || owe(upkeep, server, loan, slab);
+}
+
+int rbx_loans_label_owed(struct rbx_upkeep *upkeep, const struct rbx_slab *slab)
+{
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; i < upkeep->owed_count && err != -EIO; i++) {
+		const struct rbx_owed *owed = &upkeep->owed[i];
+
+		if (owed->slab != slab)
+			continue;
+		err = rbx_held_has_failed(&upkeep->flow->held, owed->server) ? -EIO : -EBUSY;
+	}
+	return err;
+}
+
+int rbx_loans_owed_again(struct rbx_upkeep *upkeep, uint32_t former, uint32_t server,
+			 const struct rbx_loan *loan)
+{
+	uint32_t i;
+
+	for (i = 0; i < upkeep->owed_count; i++) {
+		struct rbx_owed *owed = &upkeep->owed[i];
+
+		if (!owed->slab || owed->server != former ||
+		    owed->loan.slab_id != loan->slab_id || owed->loan.epoch != loan->epoch)
+			continue;
+		if (owed->is_asked)
+			return -EAGAIN;
+		owed->server = server;
+		owed->loan = *loan;
+		owed->not_before_ns = 0;
+		return 0;
+	}
+	return -ENOENT;
+}
+
 void rbx_loans_give_back(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 {
 	struct rbx_volume_map *map = upkeep->flow->map;
 	struct rbx_loan loan;
 	uint32_t server, number;
-	bool is_unfinished;
+	bool is_unfinished, is_unwritten;
 
 	rbx_slab_lock(slab);
 	number = rbx_replica_number(slab,
 				    rbx_slab_give_back(slab, &server, &loan));
 	/* Another replica serves, and the record has not changed for this one (held.h). */
 	is_unfinished = map->shape.is_guarded && slab->read_mask;
+	is_unwritten = map->shape.is_guarded && slab->blank;
 	rbx_slab_unlock(slab);
 	rbx_loan_index_remove(&map->loans, number);
 	upkeep->servers[server].replicas_count--;
+	if (is_unwritten) {
+		if (!rbx_loans_owe_label(upkeep, slab, server, &loan))
+			give_up(upkeep, slab);
+		return;
+	}
 	/* What a named volume has lost here, its next client may find there; but not a copy
 	 * that was not finished. */
 	if ((map->shape.is_named && !is_unfinished) ||
 	    rbx_upkeep_server_is_down(upkeep, server))
 		return;
 	upkeep->returns_count++;
-	owe(upkeep, server, &loan);
+	if (!owe(upkeep, server, &loan, NULL))
+		return;
 	/* At once, so that the next loan may be the same memory. */
 	if (may_pay(upkeep, &upkeep->owed[upkeep->owed_count - 1]))
 		pay(upkeep, &upkeep->owed[upkeep->owed_count - 1]);

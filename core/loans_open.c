@@ -11,7 +11,7 @@
  * A slab's place for the replica is taken when its server is drawn, as if it had been asked. If a
  * server refuses, what was drawn for it is drawn again, for other servers, from its first slab on.
  */
-#include "core/upkeep.h"
+#include "core/loans.h"
 
 /* How many replicas have memory or are asked for; adds their servers. */
 static uint32_t servers_of(struct rbx_slab *slab, struct rbx_server_set *servers)

@@ -82,7 +82,7 @@ enum rbx_peer_action {
 
 struct rbx_peer_state {
 	enum rbx_peer_phase phase;
-	uint64_t timeout_ns; /* T; atomic, as any thread calls is_settled() */
+	uint64_t timeout_ns; /* T; atomic, as any thread calls is_stable() */
 	uint64_t lease_ns; /* as it was told by opened() */
 	uint64_t eighth_ns; /* of T, or of the lease if that is shorter */
 	uint64_t drained_by_ns; /* while draining: it is abandoned then */
@@ -132,8 +132,8 @@ rbx_peer_state_try_ends_ns(const struct rbx_peer_state *state, uint64_t now_ns)
 }
 
 /* Whether others may be given up because this peer is up. Any thread: it guards nothing. */
-static inline bool rbx_peer_state_is_settled(const struct rbx_peer_state *state,
-					     uint64_t now_ns)
+static inline bool rbx_peer_state_is_stable(const struct rbx_peer_state *state,
+					    uint64_t now_ns)
 {
 	uint64_t since_ns = RBX_LOAD_RELAXED(&state->up_since_ns);
 

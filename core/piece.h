@@ -2,7 +2,7 @@
 /*
  * piece.h - a part of a volume request that lies within one cell.
  *
- * A volume is cut into aligned cells of cell_bytes; a slab holds whole cells. A request is
+ * A volume is cut into aligned cells of fragment_bytes; a slab holds whole cells. A request is
  * split at each cell boundary. Each piece is handled on its own: a read goes to one replica,
  * a write to all of them. What goes to one replica is a part: a fragment (request.h) and
  * where it belongs.
@@ -89,7 +89,8 @@ struct rbx_piece {
 	/* Of a read: replicas whose data did not match. Of a write: replicas that missed it
 	 * through a fault of this machine. */
 	uint8_t tried_mask;
-	uint8_t failed_mask; /* writes that failed */
+	/* Writes that failed. Of a read: replicas at servers that have FAILED (held.h). */
+	uint8_t failed_mask;
 	bool reads_zeros; /* it has succeeded, and its memory is to be filled with zeros */
 	uint8_t state; /* enum rbx_piece_state */
 	struct rbx_cell *cell; /* in which it holds granules, or NULL */
@@ -186,6 +187,9 @@ static inline void rbx_piece_init(struct rbx_piece *piece, uint32_t slots,
 		piece->parts[i].slot = (uint8_t)slot;
 		piece->parts[i].bit = (uint8_t)((is_tail ? RBX_PART_OF_TAIL : 1u) << slot);
 		piece->parts[i].fragment.done = done;
+		if (is_tail)
+			piece->parts[i].fragment.local_addr =
+				(uintptr_t)rbx_piece_checksums(piece);
 	}
 }
 

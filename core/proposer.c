@@ -70,6 +70,21 @@ void rbx_proposer_adopt(struct rbx_proposer *p)
 	propose(p);
 }
 
+void rbx_proposer_overrule(struct rbx_proposer *p, const struct rbx_member_set *left)
+{
+	struct rbx_membership *membership = &p->membership;
+	uint32_t i, kept = 0;
+
+	RBX_ASSERT(p->state == RBX_PROPOSER_OPENING || p->state == RBX_PROPOSER_OPENED);
+	for (i = 0; i < membership->count; i++)
+		if (rbx_member_set_has(left, membership->members[i].incarnation))
+			membership->members[kept++] = membership->members[i];
+	membership->count = kept;
+	RBX_ASSERT(!rbx_membership_fault(membership));
+	membership->version++;
+	propose(p);
+}
+
 void rbx_proposer_propose(struct rbx_proposer *p, const struct rbx_membership *membership)
 {
 	RBX_ASSERT(p->state == RBX_PROPOSER_CHOSEN);

@@ -41,10 +41,17 @@ static void rebuild_ended(struct rbx_flow *flow)
 	flow->ops->wake(flow);
 }
 
-/* A server may end, or take the memory back, before the replica has left. */
-static bool is_hurried(const struct rbx_slab *slab)
+/* A server may end, or take the memory back, before the replica has left. Or it only moves
+ * (balance.h), and another slab that lacks a replica waits for its turn. */
+static bool is_hurried(const struct rbx_flow *flow, const struct rbx_slab *slab)
 {
-	return rbx_slab_find(slab, RBX_REPLICA_LEAVING) >= 0;
+	uint8_t moves_mask = slab->has_record ? rbx_slab_record(slab)->moves_mask : 0;
+	uint32_t slot;
+
+	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
+		if (rbx_slab_state(slab, slot) == RBX_REPLICA_LEAVING && !(moves_mask >> slot & 1))
+			return true;
+	return moves_mask && rbx_attention_count(&flow->map->attention, RBX_SLAB_LACKING);
 }
 
 /* Takes the copies that may start now off the parked ones. Returns when to look again. */
@@ -59,7 +66,7 @@ static uint64_t parked_take(struct rbx_flow *flow, struct rbx_slab *slab,
 		struct rbx_piece *copy = rebuild->copies[__builtin_ctz(rebuild->parked_mask)];
 
 		due_ns = rbx_copy_pace_next(&rebuild->pace, rbx_slab_copies_count(slab), cell_bytes,
-					    is_hurried(slab), now_ns);
+					    is_hurried(flow, slab), now_ns);
 		if (due_ns)
 			return due_ns;
 		rebuild->parked_mask &= rebuild->parked_mask - 1;

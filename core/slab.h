@@ -261,7 +261,7 @@ enum rbx_slab_task {
 	RBX_TASK_GIVE_BACK, /* rbx_slab_give_back(), then tell the server */
 	RBX_TASK_LEND, /* rbx_slab_place(), borrow LIVE ones, rbx_slab_begin() */
 	RBX_TASK_FREE_PAGES, /* rbx_slab_take_pages() */
-	RBX_TASK_SETTLE, /* rbx_slab_settle() */
+	RBX_TASK_RETURN_RECORD, /* rbx_slab_return_record() */
 	RBX_TASK_COPY, /* with a record, start copies: rbx_slab_copy_next() */
 	RBX_TASK_LABEL, /* of a named volume: rbx_slab_unlabelled() */
 	RBX_TASK_UNLABEL, /* the same: rbx_slab_superfluous() */
@@ -332,6 +332,13 @@ void rbx_slab_unlabel_done(struct rbx_slab *slab, uint32_t server, const struct 
 void rbx_slab_unlabel_failed(struct rbx_slab *slab, uint32_t server, const struct rbx_loan *loan);
 /* The server of a slot says whether it has the label. */
 void rbx_slab_unlabel_found(struct rbx_slab *slab, uint32_t slot, bool has_label);
+/* A replica that is in use leaves, as another one, at a target, will take its place (balance.h). It
+ * stays if that one is lost. The slab has a record. */
+void rbx_slab_move_away(struct rbx_slab *slab, uint32_t slot, uint32_t target);
+/* How many replicas are there to stay: they are live, or will be. */
+uint32_t rbx_slab_staying(const struct rbx_slab *slab);
+/* Fewer are to stay than before: those that leave only to move do not any more. */
+void rbx_slab_moves_end(struct rbx_slab *slab);
 /* A server is to have none: its replica leaves, or is lost if it was never complete. Returns
  * whether it has one. */
 bool rbx_slab_leave(struct rbx_slab *slab, uint32_t server);
@@ -441,8 +448,8 @@ struct rbx_doubts *rbx_slab_doubts(const struct rbx_slab *slab);
 bool rbx_slab_record_give_at_once(struct rbx_slab *slab);
 /* Which slot has no frame. */
 uint32_t rbx_slab_spare_slot(const struct rbx_slab *slab);
-/* Whether RBX_TASK_SETTLE has something to do. */
-bool rbx_slab_settles(const struct rbx_slab *slab);
+/* Whether RBX_TASK_RETURN_RECORD has something to do. */
+bool rbx_slab_may_return_record(const struct rbx_slab *slab);
 
 /* The extents of a range that lies in a slab: a bit for each 64th of it that is touched. */
 static inline uint64_t rbx_extents_of(uint32_t offset_bytes, uint32_t length_bytes,

@@ -31,13 +31,15 @@ uint8_t rbx_slab_targets(const struct rbx_slab *slab)
 	return slab->write_mask & ~slab->read_mask;
 }
 
-static void targets_lose(struct rbx_slab *slab)
+/* With one of them another one may be lost (rbx_slab_moves_end()). */
+static void targets_lose(struct rbx_slab *slab, uint8_t targets)
 {
-	uint8_t targets = rbx_slab_targets(slab);
+	for (; targets; targets &= targets - 1) {
+		uint32_t slot = (uint32_t)__builtin_ctz(targets);
 
-	for (; targets; targets &= targets - 1)
-		rbx_slab_move(slab, (uint32_t)__builtin_ctz(targets),
-			      RBX_REPLICA_LOST);
+		if (rbx_slab_is_lent(slab, slot))
+			rbx_slab_move(slab, slot, RBX_REPLICA_LOST);
+	}
 }
 
 /*
@@ -77,7 +79,7 @@ void rbx_slab_source_replace(struct rbx_slab *slab)
 			return;
 		}
 	}
-	targets_lose(slab);
+	targets_lose(slab, rbx_slab_targets(slab));
 }
 
 bool rbx_slab_stands_in(const struct rbx_slab *slab, uint32_t slot)
@@ -338,9 +340,7 @@ static void rebuild_fail(struct rbx_slab *slab, struct rbx_slab_record *record)
 	if (rbx_slab_shape(slab)->is_guarded)
 		targets = others &= (uint8_t)~record->label_asked_mask;
 	record->copy_rests = !targets;
-	for (targets = others ? others : targets; targets; targets &= targets - 1)
-		rbx_slab_move(slab, (uint32_t)__builtin_ctz(targets),
-			      RBX_REPLICA_LOST);
+	targets_lose(slab, others ? others : targets);
 	record->copy_failed = false;
 	record->copy_failures_count = 0;
 }

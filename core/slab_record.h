@@ -44,6 +44,9 @@ struct rbx_slab_record {
 	 * most in what failed writes left. Valid only for REBUILDING slots. */
 	uint8_t stands_in_mask;
 	uint8_t leaves_mask; /* slots that are REBUILDING and become LEAVING afterwards */
+	/* Slots that leave only to a server with more memory free (balance.h), and where to. */
+	uint8_t moves_mask;
+	uint8_t moves_to;
 	/* Of a named volume, slots that are REBUILDING: their servers were asked to label them as
 	 * complete; and have done so. */
 	uint8_t label_asked_mask;

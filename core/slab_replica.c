@@ -36,7 +36,7 @@ void rbx_slab_move(struct rbx_slab *slab, uint32_t slot,
 					 TO(RETURNED),
 		[RBX_REPLICA_REBUILDING] = TO(LIVE) | TO(LEAVING) | TO(LOST),
 		[RBX_REPLICA_LIVE] = TO(LEAVING) | TO(LOST) | TO(REBUILDING),
-		[RBX_REPLICA_LEAVING] = TO(LOST) | TO(REBUILDING),
+		[RBX_REPLICA_LEAVING] = TO(LOST) | TO(REBUILDING) | TO(LIVE),
 		[RBX_REPLICA_LOST] = TO(EMPTY),
 		[RBX_REPLICA_RETURNED] = TO(REBUILDING) | TO(LOST),
 	};
@@ -47,6 +47,8 @@ void rbx_slab_move(struct rbx_slab *slab, uint32_t slot,
 				  (uint32_t)state << 3 * slot);
 	slab->attention = true;
 	rbx_slab_masks(slab);
+	if ((TO(LOST) | TO(LEAVING)) >> state & 1)
+		rbx_slab_moves_end(slab);
 }
 
 void rbx_slab_masks(struct rbx_slab *slab)
@@ -124,8 +126,8 @@ enum rbx_slab_task rbx_slab_task(const struct rbx_slab *slab)
 		return RBX_TASK_GIVE_BACK;
 	if (slab->has_pages && !slab->has_holes)
 		return RBX_TASK_FREE_PAGES;
-	if (rbx_slab_settles(slab))
-		return RBX_TASK_SETTLE;
+	if (rbx_slab_may_return_record(slab))
+		return RBX_TASK_RETURN_RECORD;
 	/* Not before all parts to the discarded or lost replicas have ended: then none of
 	 * them reaches what is borrowed now. */
 	if (!slab->read_mask)
@@ -283,6 +285,13 @@ bool rbx_slab_server_down(struct rbx_slab *slab, uint32_t server)
 	return had;
 }
 
+/* It leaves already, now for a server that waits for it. */
+static void is_wanted_back(struct rbx_slab *slab, uint32_t slot)
+{
+	if (slab->has_record)
+		rbx_slab_record(slab)->moves_mask &= (uint8_t)~(1u << slot);
+}
+
 bool rbx_slab_evict(struct rbx_slab *slab, uint32_t server, uint64_t slab_id,
 		    uint64_t epoch)
 {
@@ -296,7 +305,7 @@ bool rbx_slab_evict(struct rbx_slab *slab, uint32_t server, uint64_t slab_id,
 		if (rbx_slab_state(slab, slot) == RBX_REPLICA_LIVE)
 			rbx_slab_move(slab, slot, RBX_REPLICA_LEAVING);
 		else if (rbx_slab_state(slab, slot) == RBX_REPLICA_LEAVING)
-			return true;
+			is_wanted_back(slab, slot);
 		else if (rbx_slab_stands_in(slab, slot) || rbx_slab_may_be_labelled(slab, slot))
 			return false; /* it will be LIVE soon, and asked for again */
 		else

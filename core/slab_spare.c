@@ -219,7 +219,7 @@ static bool keeps_doubts(const struct rbx_slab *slab)
 		       RBX_SLAB_RECORDS - RBX_SLAB_RECORDS_DOUBTED;
 }
 
-bool rbx_slab_settles(const struct rbx_slab *slab)
+bool rbx_slab_may_return_record(const struct rbx_slab *slab)
 {
 	return slab->has_record && is_idle(slab) && find_empty(slab) >= 0 &&
 	       !keeps_doubts(slab);
@@ -270,14 +270,14 @@ static void spare_move(struct rbx_slab *slab, struct rbx_loan_index *loans,
 	rbx_loan_index_remove(loans, from);
 }
 
-void rbx_slab_settle(struct rbx_slab *slab, struct rbx_loan_index *loans)
+void rbx_slab_return_record(struct rbx_slab *slab, struct rbx_loan_index *loans)
 {
 	struct rbx_slab_record *record = NULL;
 	uint32_t spare;
 	int empty;
 
 	rbx_slab_lock(slab);
-	empty = rbx_slab_settles(slab) ? find_empty(slab) : -1;
+	empty = rbx_slab_may_return_record(slab) ? find_empty(slab) : -1;
 	spare = rbx_slab_spare_slot(slab);
 	rbx_slab_unlock(slab);
 	if (empty < 0)

@@ -30,9 +30,9 @@ bool rbx_slab_record_give(struct rbx_slab *slab);
 
 /* ---- By the upkeep thread, with no lock held ---------------------------------*/
 
-/* Does RBX_TASK_SETTLE: the replica in the record moves into a frame, and the record goes
+/* Does RBX_TASK_RETURN_RECORD: the replica in the record moves into a frame, and the record goes
  * back. Does nothing while a rebuild is under way, or for pages in doubt. */
-void rbx_slab_settle(struct rbx_slab *slab, struct rbx_loan_index *loans);
+void rbx_slab_return_record(struct rbx_slab *slab, struct rbx_loan_index *loans);
 
 /* ---- Numbers of places ------------------------------------------------------------*/
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * slab_way.c - the path of any piece through a slab, see slab_way.h.
+ * slab_way.c - the slow path of a piece through a slab, see slab_way.h.
  *
- * Pieces that are not usual find no replica, or lost pages; their data has checksums; a part
- * fails, and its replica is lost or another one is tried; they are copies, or repair bad data;
- * others wait for their granules. slab_replica.c has the life of the replicas, slab_rebuild.c
- * their rebuild.
+ * Pieces that are not on the fast path find no replica, or lost pages; their data has checksums; a
+ * part fails, and its replica is lost or another one is tried; they are copies, or repair bad data;
+ * others wait for their granules. slab_write.c has how writes end, slab_replica.c the life of the
+ * replicas, slab_rebuild.c their rebuild.
  */
 #include "core/slab_way.h"
 
@@ -197,6 +197,7 @@ static void copy_write(struct rbx_slab *slab, struct rbx_piece *piece, uint32_t 
 		return;
 	}
 	piece->source_mask = (uint8_t)(1u << slot);
+	piece->failed_mask = 0; /* of the read */
 	rbx_way_copy_begins(slab, piece);
 	send_write(slab, piece, slots, todo);
 }
@@ -223,6 +224,7 @@ static void read_repair(struct rbx_slab *slab, struct rbx_piece *piece,
 {
 	uint8_t bad = piece->tried_mask & slab->read_mask;
 
+	piece->failed_mask = 0; /* of the read */
 	if (!bad)
 		rbx_way_end(piece, 0, todo);
 	else
@@ -271,6 +273,22 @@ static void read_mismatched(struct rbx_slab *slab, struct rbx_slab_group *group,
 		way_read(slab, piece, todo);
 }
 
+/* What is sent to a server that has FAILED fails (held.h). Nothing was acknowledged that it has and
+ * others do not have. */
+static bool read_elsewhere(struct rbx_slab *slab, struct rbx_piece *piece, uint32_t slot,
+			   int32_t status, struct rbx_piece_list *todo)
+{
+	uint8_t others;
+
+	if (status != -EIO || !rbx_slab_shape(slab)->is_guarded || piece->tried_mask)
+		return false;
+	piece->failed_mask |= (uint8_t)(1u << slot);
+	others = slab->read_mask & ~piece->failed_mask;
+	if (others)
+		send_read(slab, piece, (uint32_t)__builtin_ctz(others), todo);
+	return others != 0;
+}
+
 static void read_failed(struct rbx_slab *slab, struct rbx_slab_group *group,
 			struct rbx_piece *piece, uint32_t slot, int32_t status,
 			struct rbx_piece_list *todo)
@@ -278,6 +296,8 @@ static void read_failed(struct rbx_slab *slab, struct rbx_slab_group *group,
 	if (status == -EBADMSG) {
 		read_mismatched(slab, group, piece, slot, todo);
 	} else if (rbx_status_class(status) == RBX_STATUS_LOCAL) {
+		if (read_elsewhere(slab, piece, slot, status, todo))
+			return;
 		rbx_way_look_ends(slab, piece);
 		rbx_way_end(piece, status, todo);
 	} else {
@@ -285,167 +305,6 @@ static void read_failed(struct rbx_slab *slab, struct rbx_slab_group *group,
 		if (!piece->tried_mask || !rbx_way_search(slab, piece, todo))
 			way_read(slab, piece, todo);
 	}
-}
-
-/* ---- Writes, and the second half of a copy or of a repair --------------------------*/
-
-static inline uint32_t piece_cell(const struct rbx_slab *slab,
-				  const struct rbx_piece *piece)
-{
-	return piece->offset_bytes >> rbx_slab_shape(slab)->cell_shift;
-}
-
-/* The slab was lost before: these pages are good again. */
-static void hole_fill(struct rbx_slab *slab,
-		      const struct rbx_piece *piece)
-{
-	if (!rbx_lost_pages_written(rbx_slab_pages(slab), piece->offset_bytes,
-				    piece->length_bytes))
-		return;
-	slab->has_holes = false;
-	slab->attention = true;
-}
-
-/* A page's checksum changes when the write that changes the page has succeeded. If it fails,
- * the old page stays, and so does its checksum. */
-static void note_written(struct rbx_slab *slab, struct rbx_piece *piece)
-{
-	if (piece->kind != RBX_PIECE_WRITE)
-		return;
-	if (slab->has_checksums) {
-		rbx_way_write_arrived(slab, piece);
-		rbx_checksum_store(rbx_slab_checksums(slab), piece);
-	}
-	if (slab->has_holes)
-		hole_fill(slab, piece);
-}
-
-static void write_succeed(struct rbx_slab *slab, struct rbx_piece *piece,
-			  struct rbx_piece_list *todo)
-{
-	note_written(slab, piece);
-	rbx_way_end(piece, 0, todo);
-}
-
-/*
- * No readable replica has the write, and those that are left have failed it by a fault of
- * this machine: bad memory, or a device. Usually nothing of it was sent. But a device may
- * find the fault in the middle of the write, and an earlier attempt may have been carried out
- * when the connection broke. So each replica has, byte by byte, the old data or the new, and
- * not the same as the others.
- *
- * Without checksums any of these is a valid result of a failed write, as long as readers do
- * not see one now and another later. So one readable replica is the truth, and the others are
- * not read until they have its cell. Nothing was acknowledged, so each of them can still
- * replace it if it is lost meanwhile.
- *
- * With checksums, that of the old page stays valid. A replica with the old page is read.
- * Pages with parts of the new data count as bad and are repaired by reads. Choosing a truth
- * now might choose a bad page. But if it turns out that no replica has the old page, and some
- * have the new one, then the new one is the truth (doubts.h).
- *
- * If servers keep the checksums, too, those may be of the old page or of the new one, whatever page
- * is there. The next open decides by the data (extents.h).
- *
- * A replica that is being rebuilt must not keep data that the source does not have, and gets
- * the cell once more. Until then it has the new page, in case it becomes the last replica.
- */
-static void write_failed_here(struct rbx_slab *slab,
-			      struct rbx_piece *piece)
-{
-	uint8_t differ = piece->send_mask & rbx_slab_targets(slab);
-
-	if (!slab->read_mask)
-		return;
-	rbx_way_write_astray(slab, piece, rbx_piece_written(piece) & differ);
-	if (!slab->has_checksums)
-		differ |= slab->read_mask & (slab->read_mask - 1u);
-	rbx_slab_differ(slab, differ, piece_cell(slab, piece));
-}
-
-/*
- * Some readable replicas have the write, and others missed it by a fault of this machine. It
- * is not acknowledged: until those are made like the first, it is on fewer servers than was
- * promised. All the same it is the truth, and so is its checksum. But a page that was lost
- * stays lost, because those others do not have it.
- */
-static void write_missed(struct rbx_slab *slab, struct rbx_piece *piece,
-			 uint8_t missed)
-{
-	rbx_slab_differ(slab, missed, piece_cell(slab, piece));
-	if (!slab->has_checksums)
-		return;
-	rbx_way_write_missed(slab, piece, missed);
-	rbx_checksum_store(rbx_slab_checksums(slab), piece);
-}
-
-/* All replicas have answered, and some failed. A replica whose failure was not this machine's
- * is lost by now. */
-static void write_end(struct rbx_slab *slab, struct rbx_piece *piece,
-		      struct rbx_piece_list *todo)
-{
-	uint8_t missed = piece->tried_mask & slab->write_mask;
-	bool is_readable = rbx_piece_written(piece) & slab->read_mask;
-
-	/* If the slab was discarded meanwhile, the write counts as earlier than that. */
-	if (slab->blank || (!missed && is_readable)) {
-		write_succeed(slab, piece, todo);
-		return;
-	}
-	if (rbx_slab_shape(slab)->has_tails)
-		rbx_extents_stray(rbx_slab_group(slab)->extents, piece,
-				  rbx_slab_shape(slab)->slab_shift);
-	if (is_readable) {
-		write_missed(slab, piece, missed);
-		rbx_way_end(piece, piece->status, todo);
-	} else {
-		write_failed_here(slab, piece);
-		rbx_way_end(piece, piece->status ? piece->status : -EIO, todo);
-	}
-}
-
-/* The same for the second half of a copy, which is made again if this machine is at fault; or
- * of a repair, whose reader already has its data. */
-static void second_half_end(struct rbx_slab *slab, struct rbx_piece *piece,
-			    struct rbx_piece_list *todo)
-{
-	int32_t status = 0;
-
-	if (piece->kind == RBX_PIECE_COPY)
-		rbx_way_copy_ends(slab, piece);
-	if (piece->kind == RBX_PIECE_COPY && piece->status)
-		status = piece->status;
-	else if (piece->kind == RBX_PIECE_COPY && !rbx_piece_written(piece))
-		status = -EHOSTUNREACH;
-	rbx_way_end(piece, status, todo);
-}
-
-static void write_failed(struct rbx_slab *slab,
-			 struct rbx_piece *piece, uint32_t slot,
-			 int32_t status)
-{
-	piece->failed_mask |= (uint8_t)(1u << slot);
-	if (rbx_status_class(status) != RBX_STATUS_LOCAL) {
-		rbx_slab_lose(slab, slot);
-		return;
-	}
-	piece->status = status;
-	if (piece->kind == RBX_PIECE_WRITE)
-		piece->tried_mask |= (uint8_t)(1u << slot);
-}
-
-static void write_done(struct rbx_slab *slab, struct rbx_piece *piece,
-		       struct rbx_piece_list *todo)
-{
-	if (piece->flight_mask)
-		return;
-	/* All of them have it, and at least one of them is readable. */
-	if (!piece->failed_mask && piece->send_mask & slab->read_mask)
-		write_succeed(slab, piece, todo);
-	else if (piece->kind == RBX_PIECE_WRITE)
-		write_end(slab, piece, todo);
-	else
-		second_half_end(slab, piece, todo);
 }
 
 /* ---- Parts that are done ------------------------------------------------------------*/
@@ -480,8 +339,8 @@ static void part_done(struct rbx_slab *slab, struct rbx_slab_group *group,
 			read_done(slab, piece, part->slot, todo);
 	} else {
 		if (status)
-			write_failed(slab, piece, part->slot, status);
-		write_done(slab, piece, todo);
+			rbx_way_write_failed(slab, piece, part->slot, status);
+		rbx_way_write_done(slab, piece, todo);
 	}
 	if (cell && rbx_cell_has_queue(cell))
 		rbx_way_serve_queue(slab, group, cell,
@@ -494,11 +353,11 @@ void rbx_slab_done(struct rbx_slab *slab, struct rbx_slab_group *group,
 {
 	struct rbx_piece_list begun = { 0 };
 
-	if (status || !rbx_way_is_done_usually(slab, part)) {
+	if (status || !rbx_way_is_done_fast(slab, part)) {
 		part_done(slab, group, part, status, todo);
 		return;
 	}
-	if (rbx_way_done_usual(slab, group, part, &begun))
+	if (rbx_way_done_fast(slab, group, part, &begun))
 		rbx_piece_list_add(todo, part->piece);
 	rbx_piece_list_append(todo, &begun);
 }

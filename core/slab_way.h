@@ -11,9 +11,9 @@
  * step, one after another and not by recursion: a thousand waiters of a dead slab all end
  * here. Each piece is put on the host's list at most once in a step.
  *
- * Nearly all pieces are usual: requests of a program to a slab that has nothing special, none
- * of whose parts has failed. Their two steps are here and inline, for flow.c, which takes
- * them without a list. slab_way.c has all other steps, and those of slab.h.
+ * Nearly all pieces are on the fast path: requests of a program to a slab that has nothing
+ * special, none of whose parts has failed. Its two steps are here and inline, for flow.c, which
+ * takes them without a list. slab_way.c has all other steps, and those of slab.h.
  */
 #ifndef RBX_SLAB_WAY_H
 #define RBX_SLAB_WAY_H
@@ -57,6 +57,13 @@ bool rbx_way_search_on(struct rbx_slab *slab, struct rbx_piece *piece, uint32_t 
 /* Which of several replicas is read: its bit. */
 uint8_t rbx_way_choose(const struct rbx_slab *slab,
 		       const struct rbx_piece *piece, uint8_t candidates);
+
+/* slab_write.c: a part of the second half of a piece has failed: its replica is lost, unless this
+ * machine is at fault; or is done: if it was the last one, the piece ends. */
+void rbx_way_write_failed(struct rbx_slab *slab, struct rbx_piece *piece, uint32_t slot,
+			  int32_t status);
+void rbx_way_write_done(struct rbx_slab *slab, struct rbx_piece *piece,
+			struct rbx_piece_list *todo);
 
 #define RBX_FROM(state) (1u << RBX_PIECE_##state)
 
@@ -186,12 +193,12 @@ static inline bool rbx_way_must_wait(const struct rbx_slab *slab,
 	       !rbx_extents_may_write(group->extents, piece, rbx_slab_shape(slab)->slab_shift);
 }
 
-/* ---- Usual pieces -------------------------------------------------------------- */
+/* ---- The fast path ------------------------------------------------------------- */
 
 /* A slab keeps its record from before a copy starts until it has ended, so there are no copies
  * of plain slabs. */
-static inline bool rbx_way_starts_usually(const struct rbx_slab *slab,
-					  const struct rbx_piece *piece)
+static inline bool rbx_way_starts_fast(const struct rbx_slab *slab,
+				       const struct rbx_piece *piece)
 {
 	if (!slab->read_mask || !rbx_slab_is_plain(slab))
 		return false;
@@ -201,10 +208,10 @@ static inline bool rbx_way_starts_usually(const struct rbx_slab *slab,
 }
 
 /* The first step of such a piece: adds its parts to the runs, or it waits. */
-static inline void rbx_way_start_usual(struct rbx_slab *slab,
-				       struct rbx_slab_group *group,
-				       struct rbx_piece *piece,
-				       struct rbx_server_runs *runs)
+static inline void rbx_way_start_fast(struct rbx_slab *slab,
+				      struct rbx_slab_group *group,
+				      struct rbx_piece *piece,
+				      struct rbx_server_runs *runs)
 {
 	uint32_t mask = slab->read_mask;
 
@@ -226,8 +233,8 @@ static inline void rbx_way_start_usual(struct rbx_slab *slab,
  * a fault of this machine. So a read has its data, and a write is where readers look for it.
  * Replicas that a write missed by another fault are lost by now.
  */
-static inline bool rbx_way_is_done_usually(const struct rbx_slab *slab,
-					   const struct rbx_part *part)
+static inline bool rbx_way_is_done_fast(const struct rbx_slab *slab,
+					const struct rbx_part *part)
 {
 	const struct rbx_piece *piece = part->piece;
 
@@ -237,10 +244,10 @@ static inline bool rbx_way_is_done_usually(const struct rbx_slab *slab,
 }
 
 /* The step for such a part. Returns whether its piece has ended, with status 0. */
-static inline bool rbx_way_done_usual(struct rbx_slab *slab,
-				      struct rbx_slab_group *group,
-				      const struct rbx_part *part,
-				      struct rbx_piece_list *todo)
+static inline bool rbx_way_done_fast(struct rbx_slab *slab,
+				     struct rbx_slab_group *group,
+				     const struct rbx_part *part,
+				     struct rbx_piece_list *todo)
 {
 	struct rbx_piece *piece = part->piece;
 	struct rbx_replica *replica = rbx_slab_frame(slab, part->slot);

@@ -15,7 +15,7 @@ static void tail_prepare(struct rbx_slab *slab, struct rbx_piece *piece, uint32_
 		.rkey = replica->rkey,
 		.remote_addr = rbx_replica_addr(replica) +
 			       rbx_tail_offset(rbx_slab_shape(slab), rbx_piece_page(piece)),
-		.local_addr = (uintptr_t)rbx_piece_checksums(piece),
+		.local_addr = part->fragment.local_addr,
 		.length_bytes = rbx_piece_pages_count(piece) * RBX_WIRE_CHECKSUM_BYTES,
 		.done = part->fragment.done,
 	};

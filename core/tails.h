@@ -11,7 +11,7 @@
  * Nothing orders the two. If the client dies, a page and its checksum may be of different writes.
  * But then the write was not acknowledged, and servers have noted its extent (extents.h): the next
  * client takes a page there that fits a checksum of any replica, or what it finds
- * (client/settle.h).
+ * (client/reconcile.h).
  */
 #ifndef RBX_TAILS_H
 #define RBX_TAILS_H
@@ -36,6 +36,16 @@ void rbx_tails_prepare(struct rbx_slab *slab, struct rbx_piece *piece);
 static inline struct rbx_part *rbx_tail_part(struct rbx_piece *piece, uint32_t slot)
 {
 	return &piece->parts[piece->slots + slot];
+}
+
+/* From now on the device sees the checksums of this piece at another address. At first it is that
+ * of the CPU. While the piece is idle; or as rbx_piece_relocate(). */
+static inline void rbx_tails_relocate(struct rbx_piece *piece, uint64_t local_addr)
+{
+	uint32_t slot;
+
+	for (slot = 0; slot < piece->slots; slot++)
+		rbx_tail_part(piece, slot)->fragment.local_addr = local_addr;
 }
 
 #endif

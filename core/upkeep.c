@@ -3,7 +3,11 @@
  * upkeep.c - the rounds of the upkeep thread, see upkeep.h: which slab is next, when a round
  * ends, what there is to tell. upkeep_slab.c has what is done for a slab.
  */
-#include "core/upkeep.h"
+#include "core/balance.h"
+#include "core/borrow.h"
+#include "core/loans.h"
+#include "core/upkeep_servers.h"
+#include "core/upkeep_slab.h"
 
 void rbx_upkeep_init(struct rbx_upkeep *upkeep, struct rbx_flow *flow,
 		     const struct rbx_upkeep_ops *ops, uint64_t timeout_ns)
@@ -13,6 +17,26 @@ void rbx_upkeep_init(struct rbx_upkeep *upkeep, struct rbx_flow *flow,
 	upkeep->ops = ops;
 	upkeep->timeout_ns = timeout_ns;
 	rbx_lock_init(&upkeep->servers_lock);
+}
+
+uint64_t rbx_upkeep_timeout_ns(const struct rbx_upkeep *upkeep)
+{
+	return RBX_LOAD_RELAXED(&upkeep->timeout_ns);
+}
+
+void rbx_upkeep_set_timeout_ns(struct rbx_upkeep *upkeep, uint64_t timeout_ns)
+{
+	RBX_STORE_RELAXED(&upkeep->timeout_ns, timeout_ns);
+}
+
+uint32_t rbx_upkeep_copies_least(const struct rbx_upkeep *upkeep)
+{
+	return upkeep->copies_least;
+}
+
+void rbx_upkeep_set_copies_least(struct rbx_upkeep *upkeep, uint32_t copies)
+{
+	upkeep->copies_least = copies;
 }
 
 /* ---- Steps of a slab ------------------------------------------------------*/
@@ -64,6 +88,7 @@ void rbx_upkeep_census(struct rbx_upkeep *upkeep, struct rbx_census *census)
 		.holes = rbx_attention_marked(attention, RBX_MARK_HOLES),
 		.together = rbx_attention_marked(attention, RBX_MARK_TOGETHER),
 		.lacking = rbx_upkeep_lacking(attention),
+		.moved = RBX_LOAD_RELAXED(&upkeep->moved_count),
 		.servers = rbx_upkeep_servers_count(upkeep),
 	};
 	rbx_lock(&upkeep->servers_lock);
@@ -73,6 +98,16 @@ void rbx_upkeep_census(struct rbx_upkeep *upkeep, struct rbx_census *census)
 	rbx_unlock(&upkeep->servers_lock);
 }
 
+bool rbx_upkeep_any_went_down(const struct rbx_upkeep *upkeep)
+{
+	return RBX_LOAD_RELAXED(&upkeep->any_went_down);
+}
+
+bool rbx_upkeep_is_stuck(const struct rbx_upkeep *upkeep)
+{
+	return RBX_LOAD_RELAXED(&upkeep->is_stuck);
+}
+
 /* A server that has gone down may have replicas that no round has looked for yet. */
 bool rbx_upkeep_is_whole(const struct rbx_upkeep *upkeep)
 {
@@ -80,7 +115,8 @@ bool rbx_upkeep_is_whole(const struct rbx_upkeep *upkeep)
 
 	return !upkeep->lost.is_on && !RBX_LOAD_RELAXED(&upkeep->any_went_down) &&
 	       rbx_attention_count(attention, RBX_SLAB_BLANK) +
-			       rbx_attention_count(attention, RBX_SLAB_WHOLE) ==
+			       rbx_attention_count(attention, RBX_SLAB_WHOLE) +
+			       upkeep->lost_slabs_count ==
 		       rbx_volume_map_slabs(upkeep->flow->map);
 }
 
@@ -320,6 +356,7 @@ uint64_t rbx_upkeep_round(struct rbx_upkeep *upkeep, uint64_t now_ns)
 	slabs_tend(upkeep);
 	due_ns = RBX_MIN(due_ns, rbx_asks_tick(upkeep));
 	due_ns = RBX_MIN(due_ns, rbx_borrowings_due_ns(upkeep));
+	due_ns = RBX_MIN(due_ns, rbx_balance_look(upkeep));
 	due_ns = RBX_MIN(due_ns, rbx_rebuild_go_on(upkeep->flow, now_ns));
 	if (!more)
 		news_tell(upkeep);
@@ -333,6 +370,13 @@ uint64_t rbx_upkeep_round(struct rbx_upkeep *upkeep, uint64_t now_ns)
 		due_ns = RBX_MIN(due_ns,
 				 now_ns + RBX_UPKEEP_RETRY_MS * 1000000ull);
 	return due_ns;
+}
+
+void rbx_upkeep_opened(struct rbx_upkeep *upkeep, uint64_t copy_rate_bytes)
+{
+	rbx_copy_pace_limit(&upkeep->flow->rebuild.pace, copy_rate_bytes);
+	RBX_STORE_RELEASE(&upkeep->is_open, true);
+	upkeep->flow->ops->wake(upkeep->flow);
 }
 
 void rbx_upkeep_closes(struct rbx_upkeep *upkeep)

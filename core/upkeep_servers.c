@@ -6,7 +6,9 @@
  * Any thread may report that a server is dead; the rounds do the rest. They look for its
  * replicas slab by slab, so many in a round, and free its place when nothing refers to it.
  */
-#include "core/upkeep.h"
+#include "core/upkeep_servers.h"
+
+#include "core/asks.h"
 
 uint32_t rbx_upkeep_servers_count(struct rbx_upkeep *upkeep)
 {
@@ -17,6 +19,41 @@ uint32_t rbx_upkeep_servers_count(struct rbx_upkeep *upkeep)
 	rbx_unlock(&upkeep->servers_lock);
 	return count;
 }
+
+/* ---- For the host ----------------------------------------------------------------- */
+
+bool rbx_upkeep_server_is_down(const struct rbx_upkeep *upkeep, uint32_t server)
+{
+	return RBX_LOAD_ACQUIRE(&upkeep->servers[server].is_down);
+}
+
+bool rbx_upkeep_server_is_busy(const struct rbx_upkeep *upkeep, uint32_t server)
+{
+	return rbx_server_set_has(&upkeep->busy, server);
+}
+
+uint64_t rbx_upkeep_server_incarnation(const struct rbx_upkeep *upkeep, uint32_t server)
+{
+	return upkeep->servers[server].incarnation;
+}
+
+void rbx_upkeep_server_set_incarnation(struct rbx_upkeep *upkeep, uint32_t server,
+				       uint64_t incarnation)
+{
+	upkeep->servers[server].incarnation = incarnation;
+}
+
+uint32_t rbx_upkeep_server_replicas(const struct rbx_upkeep *upkeep, uint32_t server)
+{
+	return RBX_LOAD_RELAXED(&upkeep->servers[server].replicas_count);
+}
+
+struct rbx_lock *rbx_upkeep_servers_lock(struct rbx_upkeep *upkeep)
+{
+	return &upkeep->servers_lock;
+}
+
+/* ---- Servers that come and go ------------------------------------------------------ */
 
 int rbx_upkeep_server_place(struct rbx_upkeep *upkeep, uint32_t *server)
 {

@@ -75,9 +75,14 @@ static bool is_guarded(const struct rbx_volume_shape *shape)
 	return shape->is_named && shape->replicas > 1;
 }
 
+static uint32_t extents_max(const struct rbx_volume_shape *shape)
+{
+	return rbx_extents_max(shape->crash_copy_bytes, shape->slab_bytes);
+}
+
 static size_t extents_size(const struct rbx_volume_shape *shape)
 {
-	return is_guarded(shape) ? rbx_extents_size(slab_max(shape)) : 0;
+	return is_guarded(shape) ? rbx_extents_size(slab_max(shape), extents_max(shape)) : 0;
 }
 
 static uint32_t slab_size(const struct rbx_volume_shape *shape)
@@ -106,7 +111,7 @@ static void extents_open(struct rbx_volume_map *map, const struct rbx_volume_sha
 			 void *memory)
 {
 	struct rbx_extents *extents =
-		rbx_extents_init(memory, slab_max(shape), map->shape.slab_shift);
+		rbx_extents_init(memory, slab_max(shape), extents_max(shape));
 	uint32_t i;
 
 	for (i = 0; i < RBX_SLAB_LOCKS; i++)
@@ -171,21 +176,33 @@ rbx_volume_map_init(void *memory, const struct rbx_volume_shape *shape,
 	return map;
 }
 
-int rbx_volume_map_grow(struct rbx_volume_map *map, uint64_t size_bytes)
+int rbx_volume_map_add_slabs(struct rbx_volume_map *map, uint64_t end)
 {
-	uint64_t slab_bytes = (uint64_t)1 << map->shape.slab_shift;
-	uint64_t end = (size_bytes + slab_bytes - 1) / slab_bytes;
 	uint32_t count = map->slab_count;
 
-	RBX_ASSERT(size_bytes >= map->size_bytes && map->shape.on_demand);
+	RBX_ASSERT(map->shape.on_demand);
 	if (end > map->slab_max)
 		return -ENOSPC;
+	if (end <= count)
+		return 0;
 	slabs_make(map, count, (uint32_t)end);
 	rbx_attention_grow(&map->attention, (uint32_t)end - count);
-	/* Pairs with rbx_volume_map_slabs(), and then rbx_volume_map_bytes(). */
+	/* Pairs with rbx_volume_map_slabs(). */
 	RBX_STORE_RELEASE(&map->slab_count, (uint32_t)end);
-	RBX_STORE_RELEASE(&map->size_bytes, size_bytes);
 	return 0;
+}
+
+int rbx_volume_map_grow(struct rbx_volume_map *map, uint64_t size_bytes)
+{
+	uint32_t shift = map->shape.slab_shift;
+	bool has_rest = size_bytes & (((uint64_t)1 << shift) - 1);
+	int err = rbx_volume_map_add_slabs(map, (size_bytes >> shift) + has_rest);
+
+	RBX_ASSERT(size_bytes >= map->size_bytes);
+	/* Pairs with rbx_volume_map_bytes(). */
+	if (!err)
+		RBX_STORE_RELEASE(&map->size_bytes, size_bytes);
+	return err;
 }
 
 void rbx_volume_map_add_server(struct rbx_volume_map *map, uint32_t server)

@@ -28,6 +28,7 @@ struct rbx_volume_shape {
 	uint32_t fragment_bytes; /* a power of two: the longest piece */
 	uint32_t replicas;
 	bool checksums;
+	uint64_t crash_copy_bytes; /* of a named volume with replicas: rbx_extents_max() */
 	bool on_demand; /* slabs have memory from their first write on */
 	bool is_named; /* and on_demand: servers keep them when the client goes */
 };
@@ -67,7 +68,7 @@ rbx_volume_map_init(void *memory, const struct rbx_volume_shape *shape,
 /* How many slabs there are; all of them are made. Any thread. */
 static inline uint32_t rbx_volume_map_slabs(const struct rbx_volume_map *map)
 {
-	/* Pairs with rbx_volume_map_grow(). */
+	/* Pairs with rbx_volume_map_add_slabs(). */
 	return RBX_LOAD_ACQUIRE(&map->slab_count);
 }
 
@@ -77,8 +78,13 @@ static inline uint64_t rbx_volume_map_bytes(const struct rbx_volume_map *map)
 	return RBX_LOAD_ACQUIRE(&map->size_bytes);
 }
 
-/* Makes it larger, by slabs that were never written. 0, or -ENOSPC: there is no room for them. One
- * thread at a time; the volume may be in use. */
+/* Makes slabs up to this number beyond its end, never written, for a volume that is to be larger.
+ * No request goes there yet. 0, or -ENOSPC: there is no room for them. One thread at a time; the
+ * volume may be in use. */
+int rbx_volume_map_add_slabs(struct rbx_volume_map *map, uint64_t end);
+
+/* Makes it larger, by slabs that were never written, if they were not added before. Else the same.
+ */
 int rbx_volume_map_grow(struct rbx_volume_map *map, uint64_t size_bytes);
 
 /* How many cells a range touches; length_bytes > 0. */

@@ -45,6 +45,7 @@
 #ifndef RBX_FABRIC_H
 #define RBX_FABRIC_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -233,6 +234,12 @@ struct rbx_qp_init {
 	uint32_t recv_max_sge; /* of a receive; 0: one */
 	uint32_t max_inline_bytes;
 	/*
+	 * soft: READs and atomics of the peer that wait for their answers at a time, at most.
+	 * A peer that sends more is cut off. 0: as many as it says that it keeps outstanding,
+	 * for a peer that is trusted: each takes 64 bytes here. A NIC ignores it.
+	 */
+	uint32_t peer_reads_max_count;
+	/*
 	 * soft: true lets the device's service thread do this end's work, so the peer reaches
 	 * our memory while no thread polls our cq. false leaves it to the thread that polls
 	 * send_cq, which is faster. A NIC does its own work and ignores it.
@@ -290,6 +297,9 @@ struct rbx_listener {
 	struct rbx_device *device;
 	int event_fd; /* readable: get_request() has something */
 	char address[RBX_NAME_MAX]; /* as bound, with the actual port */
+	/* soft: connections that were closed because too many had not said a word; only grows.
+	 * Its owner reads it when it likes, and nothing else goes by it: relaxed. */
+	atomic_uint crowded_out_count;
 };
 
 /* A peer that asks to connect. accept() or reject() ends it. */

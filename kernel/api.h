@@ -65,6 +65,9 @@ struct rbx_volume_options {
 	/* Bytes in each second that are copied to replicas that are made anew, 1 MiB at least; 0:
 	 * as many as the link carries, and few while I/Os come (core/copy_pace.h) */
 	u64 copy_rate;
+	/* Bytes of a named volume with replicas that an open after a crash copies at most; 0:
+	 * 16 GiB. Writes that jump about in more are slower (core/extents.h) */
+	u64 crash_copy;
 	const char *mode; /* single, doorbell, merge or hybrid, as in the paper */
 	bool on_demand; /* a slab gets memory at its first write */
 	const void *secret; /* the secret of the servers; NULL: none */
@@ -99,14 +102,18 @@ void rbx_volume_options_defaults(struct rbx_volume_options *options);
  * have room for 4,096 queue pairs. If the device is removed, I/Os wait as if no server
  * could be reached, until it comes back.
  *
+ * The servers of a volume may be reached through several devices, 8 at most. If one is
+ * removed, only the servers behind it are silent. With one device, memory is mapped for
+ * DMA once for each I/O; with several, once for each server that it is sent to.
+ *
  * All that options point to is borrowed during the call. Blocks. 0; -EINVAL: a bad
- * option, see the log; -EPERM: no secret and not loopback; -EHOSTUNREACH, -ECONNREFUSED,
- * -ETIMEDOUT, -ENODEV: no server there; -EACCES: the secret was refused; -ENOSPC,
- * -EDQUOT: not enough memory; -EMEDIUMTYPE: slabs of different sizes; -ENOMEM; -EINTR: a
- * signal came.
+ * option, a server twice, or slabs of different sizes, see the log; -EPERM: no secret and not
+ * loopback; -EHOSTUNREACH, -ECONNREFUSED, -ETIMEDOUT, -ENODEV: no server there; -EACCES: the
+ * secret was refused; -ENOSPC, -EDQUOT: not enough memory; -EXDEV: more devices than
+ * can be; -ENOMEM; -EINTR: a signal came.
  *
  * A named volume: -ENOENT: these servers have none of this name; -EBUSY: another client has
- * it open; -EACCES: it belongs to another credential; -EOPNOTSUPP: it has checksums; -E2BIG: its
+ * it open; -EACCES: it belongs to another credential; -E2BIG: its
  * map would take more than an eighth of this machine's memory. If servers are missing that may
  * serve the client before, it blocks for two leases.
  */
@@ -118,22 +125,24 @@ int rbx_volume_open(const struct rbx_volume_options *options,
  * with replicas has it as a member when this returns. One that is lost and serves again later is
  * added by itself; one of a named volume, if it still has its memory. Blocks. 0; -EINVAL: it is no
  * address, one of the servers already, or lends slabs of another size; -EOPNOTSUPP: a named volume
- * with one replica; -EAGAIN: try again, it is just being given up; -EEXIST: it has not been given
- * up yet; -ENOSPC: the volume has as many servers as can be, or this one has no room; and as
- * rbx_volume_open().
+ * with one replica; -EAGAIN: try again, it is just being given up, or is the first one behind
+ * another device and I/Os from before take too long; -EEXIST: it has not been given
+ * up yet; -ENOSPC: the volume has as many servers as can be, or this one has no room; -EINTR: a
+ * signal came while another server was being connected; and as rbx_volume_open().
  */
 int rbx_volume_add_server(struct rbx_volume *volume, const char *server);
 
 /*
  * The peer timeout is another one from now on. A connection that is being repaired keeps that
- * which it had. Waits for a server that is being connected. 0; -EINVAL: it is less than 400 ms.
+ * which it had. Waits for a server that is being connected. 0; -EINVAL: it is less than 400 ms;
+ * -EINTR: a signal came meanwhile.
  */
 int rbx_volume_set_peer_timeout(struct rbx_volume *volume, u32 peer_timeout_ms);
 
 /*
  * Servers that are connected from now on are asked for this secret; so is a server that was lost
  * and comes again. A connection that is only repaired needs none. Waits as the one before. 0;
- * -EINVAL: it is not of 16 to 4096 bytes; -ENOMEM.
+ * -EINVAL: it is not of 16 to 4096 bytes; -ENOMEM; -EINTR.
  */
 int rbx_volume_set_secret(struct rbx_volume *volume, const void *secret, size_t secret_bytes);
 
@@ -174,7 +183,7 @@ struct rbx_io {
 	/* Used by the volume. */
 	u32 pieces_left; /* atomic */
 	u32 mapped_count;
-	bool is_mapped; /* for the device; guarded by poller.lock once it is submitted */
+	bool is_mapped; /* for the first device; guarded by its poller.lock once it is submitted */
 	struct rbx_io *next;
 	struct rbx_node *zeros; /* pieces that have read only zeros */
 };
@@ -205,10 +214,11 @@ int rbx_volume_discard(struct rbx_volume *volume, u64 offset_bytes,
 /* Sends all that waits in a plug. Process context; never blocks. */
 void rbx_volume_unplug(struct rbx_volume *volume, struct rbx_plug *plug);
 
-/* The NUMA node of the volume's device, or NUMA_NO_NODE. */
+/* The NUMA node of the volume's first device, or NUMA_NO_NODE. */
 int rbx_volume_node(const struct rbx_volume *volume);
 u64 rbx_volume_size_bytes(const struct rbx_volume *volume);
 u32 rbx_volume_replicas(const struct rbx_volume *volume);
+bool rbx_volume_has_checksums(const struct rbx_volume *volume);
 /* The size of a slab: the unit of borrowing and of discarding. */
 u64 rbx_volume_slab_bytes(const struct rbx_volume *volume);
 
@@ -225,6 +235,7 @@ struct rbx_volume_status {
 	u32 slabs_holed;
 	u32 slabs_together; /* whole, but two replicas are in one failure domain */
 	u64 rebuilt_bytes;
+	u64 replicas_moved; /* to servers with more memory free */
 	/* As in rdmabox.h. */
 	u64 work_requests;
 	u64 doorbells;
@@ -234,7 +245,7 @@ struct rbx_volume_status {
 	u64 failovers;
 	u64 checksum_errors;
 	u64 checksum_repairs; /* reads that rewrote a bad replica */
-	/* Of the device, shared by all volumes on it. */
+	/* Of the device, shared by all volumes on it; of several, the sum. */
 	u64 window_bytes;
 	u64 inflight_bytes;
 	u64 inflight_bytes_max;

@@ -2,8 +2,9 @@
 /*
  * error.c - the text of each thread's last error.
  *
- * A text that is cut at its bound ends in "...". It never holds a newline. So it can be
- * shown or logged as one line, whatever a fabric or a peer put into it.
+ * A text that is cut at its bound ends in "...". It never holds a newline or another control
+ * character. So it can be shown or logged as one line, whatever a fabric, a peer or a caller put
+ * into it.
  */
 #include "lib/error.h"
 
@@ -17,6 +18,14 @@
 #include "include/rdmabox/rdmabox.h"
 
 static _Thread_local char last_error[RBX_ERROR_TEXT_MAX];
+
+/* What is no text would be a command to the terminal. */
+static char shown(char c)
+{
+	if (c == '\n')
+		return ' ';
+	return (c >= 0 && c < ' ') || c == 0x7f ? '?' : c;
+}
 
 #undef rbx_error
 int rbx_error(int err, const char *format, ...)
@@ -32,7 +41,7 @@ int rbx_error(int err, const char *format, ...)
 		strcpy(text + sizeof(text) - sizeof("..."), "...");
 	va_end(args);
 	for (i = 0; text[i]; i++)
-		last_error[i] = text[i] == '\n' ? ' ' : text[i];
+		last_error[i] = shown(text[i]);
 	last_error[i] = '\0';
 	return err;
 }

@@ -3,7 +3,8 @@
  * secret.c - reads the secret, see secret.h.
  *
  * Everybody on the machine must not be able to read the file: such a secret protects
- * nothing, so it is refused at the start. Copies of secrets are wiped when they are no
+ * nothing, so it is refused at the start. So is one that belongs to somebody else than us or root,
+ * who could put another secret in its place. Copies of secrets are wiped when they are no
  * longer needed.
  */
 #include "lib/secret.h"
@@ -94,6 +95,11 @@ static int secret_check_file(int fd, const char *path, uint64_t *file_bytes)
 				 path, strerror(errno));
 	if (!S_ISREG(status.st_mode))
 		return rbx_error(-EINVAL, "secret file %s is not a file", path);
+	if (status.st_uid && status.st_uid != geteuid())
+		return rbx_error(-EACCES,
+				 "secret file %s belongs to another user (uid %u), who can change "
+				 "it; take it over with: chown %u %s",
+				 path, status.st_uid, geteuid(), path);
 	if (status.st_mode & S_IRWXO)
 		return rbx_error(-EACCES,
 				 "secret file %s is open to everybody (mode %o); "

@@ -133,6 +133,12 @@ static int yes(void *handle)
 	return 1;
 }
 
+static int plugin_can_write(void *handle)
+{
+	(void)handle;
+	return !settings.volume.read_only;
+}
+
 static int no(void *handle)
 {
 	(void)handle;
@@ -223,7 +229,7 @@ static struct nbdkit_plugin plugin = {
 	.open = plugin_open,
 	.get_size = plugin_get_size,
 	.block_size = plugin_block_size,
-	.can_write = yes,
+	.can_write = plugin_can_write,
 	.can_flush = yes,
 	.can_multi_conn = yes,
 	.can_fast_zero = yes,

@@ -30,6 +30,7 @@ const char settings_help[] =
 	"size=<SIZE>                    (required without name=) Bytes of the volume.\n"
 	"name=<NAME>                    A named volume that there is, in place of a new one.\n"
 	"take-over=true                 Take it from the program that has it open.\n"
+	"read-only=true                 Leave it to that program, and only read.\n"
 	"replicas=<N>                   Copies of the data, 1 to 3.\n"
 	"secret-file=<FILE>             The secret shared with the servers.\n"
 	"credential=<NAME>              The name of the secret, if each client has its own.\n"
@@ -180,6 +181,8 @@ int settings_set(const char *key, const char *value)
 		return set_bool(value, &settings.options.insecure);
 	if (!strcmp(name, "take_over"))
 		return set_bool(value, &settings.volume.take_over);
+	if (!strcmp(name, "read_only"))
+		return set_bool(value, &settings.volume.read_only);
 	if (!strcmp(name, "on_demand"))
 		return set_bool(value, &settings.volume.on_demand);
 	if (!strcmp(name, "checksums"))
@@ -199,9 +202,11 @@ static int check_name(void)
 	if (!settings.name) {
 		if (volume->take_over)
 			nbdkit_error("take-over=true needs name=");
+		else if (volume->read_only)
+			nbdkit_error("read-only=true needs name=");
 		else if (!settings.size_bytes)
 			nbdkit_error("how much to borrow? Give size=, or name= of a volume that there is");
-		return volume->take_over || !settings.size_bytes ? -1 : 0;
+		return volume->take_over || volume->read_only || !settings.size_bytes ? -1 : 0;
 	}
 	settings.volume.name = settings.name;
 	if (settings.size_bytes)

@@ -88,6 +88,8 @@ static int lease_take(struct rbx_announcement *a)
 
 	if (err)
 		return err;
+	/* The entry went with the lease before. If this fails, it is written later. */
+	memset(&a->written, 0, sizeof(a->written));
 	a->keep_at_ns = rbx_after_ms(KEEP_MS);
 	return entry_write(a);
 }

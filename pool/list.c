@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * list.c - a pool that is a list, "host:port,host:port". It does not change and has no
- * thread. What is no address is found by those that connect to it.
+ * thread.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/host_port.h"
 #include "pool/pool.h"
 
 static int address_add(struct rbx_members *members, const char *address, const char *list)
 {
 	struct rbx_pool_member member;
+	struct rbx_host_port at;
 	int err;
 
 	if (!*address || strlen(address) >= RBX_POOL_ADDRESS_BYTES)
 		return rbx_error(-EINVAL, "servers \"%s\": \"host:port,host:port\" is wanted",
 				 list);
+	if (rbx_host_port_parse(address, false, &at))
+		return rbx_error(-EINVAL, "'%s' is not an address: write host:port or [v6]:port with a port of 1 to 65535",
+				 address);
 	rbx_member_init(&member, address);
 	err = rbx_members_add(members, &member);
 	if (err == -EEXIST)

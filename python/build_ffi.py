@@ -56,6 +56,7 @@ struct rbx_volume_options {
     const char *name;
     uint32_t take_over;
     char spread[64];
+    uint32_t read_only;
     ...;
 };
 struct rbx_volume_status {
@@ -80,7 +81,7 @@ int rbx_writev(struct rbx_volume *volume, const struct iovec *iov, int count, ui
 struct rbx_volume_create_options {
     size_t size_bytes;
     uint64_t keep_s;
-    uint32_t replicas, reserve, checksums;
+    uint32_t replicas, reserve, checksums, overcommit;
     ...;
 };
 struct rbx_volume_info {
@@ -88,6 +89,7 @@ struct rbx_volume_info {
     char name[...], writer[...], owner[...];
     uint64_t volume_bytes, slab_bytes, keep_s, volume_id, reserved_bytes;
     uint32_t is_open, servers, servers_there, replicas, servers_out, copies, checksums;
+    uint32_t is_whole, too_few;
     ...;
 };
 void rbx_volume_create_options_defaults(struct rbx_volume_create_options *options);
@@ -95,6 +97,8 @@ int rbx_volume_create(struct rbx_context *ctx, const char *servers, const char *
                       uint64_t size, const struct rbx_volume_create_options *options);
 int rbx_volume_grow(struct rbx_context *ctx, const char *servers, const char *name,
                     uint64_t size);
+int rbx_volume_grow_beyond(struct rbx_context *ctx, const char *servers, const char *name,
+                           uint64_t size);
 int rbx_volume_rename(struct rbx_context *ctx, const char *servers, const char *name,
                       const char *new_name);
 int rbx_volume_remove(struct rbx_context *ctx, const char *servers, const char *name, int force);

@@ -85,6 +85,7 @@ void rbx_data_qp_accept(struct rbx_server *s, struct rbx_conn_request *request,
 		.send_depth_count = 1,
 		.recv_depth_count = 1,
 		.max_sge = 1,
+		.peer_reads_max_count = RBX_SEND_DEPTH,
 		.served = true,
 	};
 	int err;
@@ -94,7 +95,8 @@ void rbx_data_qp_accept(struct rbx_server *s, struct rbx_conn_request *request,
 		return;
 	}
 	client->attach_serial = attach->serial;
-	init.domain = rbx_holder_of(client)->domain;
+	init.domain = client->reading ? client->reading->holder.domain :
+					rbx_holder_of(client)->domain;
 	data_qp = data_qp_take_free(s, client);
 	RBX_ASSERT(data_qp); /* it has fewer than the most that it may have */
 	err = s->fabric.ops->accept(request, &init, NULL, 0, &data_qp->qp,

@@ -238,6 +238,7 @@ static void slab_is_ready(struct rbx_server *s, struct rbx_slab *slab)
 	}
 	if (!rbx_lender_prepared(s->lender, &loan))
 		return; /* it will end soon */
+	rbx_volume_labels_changed(slab->holder, false);
 	rbx_remember_slab(s, loan.slab_id, loan.epoch);
 	loan_fill(s, &loan, &answer);
 	late_send(s, slab->asker, &answer);
@@ -260,6 +261,7 @@ void rbx_slab_unmap(struct rbx_server *s, struct rbx_connection *c,
 		return;
 	}
 	slab = &s->slabs[loan.slab_id - 1];
+	rbx_volume_labels_changed(slab->holder, true);
 	RBX_ASSERT(!slab->asker);
 	late = late_begin(c, RBX_LATE_UNMAPPED, message);
 	late->slab = slab;
@@ -272,6 +274,7 @@ void rbx_slab_end(struct rbx_server *s, uint64_t slab_id)
 	struct rbx_slab *slab = &s->slabs[slab_id - 1];
 	struct rbx_holder *holder = slab->holder;
 
+	rbx_volume_labels_changed(holder, true);
 	rbx_forget_slab(s, slab_id);
 	if (slab->asker && slab->asker->kind == RBX_LATE_LOAN)
 		late_refuse(s, slab->asker,

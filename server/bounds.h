@@ -49,6 +49,9 @@
 #define RBX_SERVER_POLLS_PER_TURN 8
 #define RBX_SERVER_ACTIONS_PER_TURN 64 /* actions of the lender */
 
+/* Sessions that may read a volume at the same time, beside its writer. */
+#define RBX_READERS_OF_VOLUME_MAX 64u
+
 /* How long a SLAB_MAP waits for a slab that is being emptied. A client that hears nothing
  * for longer would think that the connection is broken. */
 #define RBX_MAP_WAIT_NS 1000000000ull

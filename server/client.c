@@ -113,6 +113,8 @@ void rbx_client_leave(struct rbx_server *s, struct rbx_client *client)
 	rbx_data_qps_end(s, client);
 	if (client->volume)
 		rbx_volume_client_left(s, client);
+	if (client->reading)
+		rbx_volume_reader_left(client);
 	if (client->connection)
 		rbx_connection_end(s, client->connection);
 	if (client->attempt)

@@ -103,6 +103,7 @@ void rbx_connection_accept(struct rbx_server *s,
 		.send_depth_count = RBX_CONTROL_SENDS_MAX,
 		.recv_depth_count = RBX_CONTROL_RECEIVES_MAX,
 		.max_sge = 1,
+		.peer_reads_max_count = 1, /* it has no key */
 	};
 	struct rbx_connection *c = NULL;
 	char peer_name[RBX_NAME_MAX];

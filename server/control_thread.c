@@ -61,6 +61,21 @@ static bool requests_take(struct rbx_server *s, uint64_t now_ns)
 	return taken > 0;
 }
 
+/* Those that the fabric closed because too many connections had said nothing. Nobody knows
+ * who they were, but the network of whoever reads the log does. */
+static void crowd_note(struct rbx_server *s, uint64_t now_ns)
+{
+	uint32_t count = atomic_load_explicit(&s->listener->crowded_out_count,
+					      memory_order_relaxed);
+
+	if (count == s->crowded_out_count)
+		return;
+	s->refused[RBX_REASON_TOO_MANY] += count - s->crowded_out_count;
+	s->crowded_out_count = count;
+	rbx_log_hostile(&s->hostile, s->listener->address,
+			"connections that say nothing, too many at a time", now_ns);
+}
+
 static bool completions_take(struct rbx_server *s, uint64_t now_ns)
 {
 	struct rbx_wc wcs[RBX_POLL_BATCH];
@@ -92,6 +107,7 @@ static bool pass(struct rbx_server *s)
 	bool any = requests_take(s, now_ns);
 
 	any |= completions_take(s, now_ns);
+	crowd_note(s, now_ns);
 	any |= rbx_workers_serve(s);
 	rbx_half_open_tick(s, now_ns);
 	rbx_pressure_tick(s, now_ns);

@@ -25,19 +25,8 @@
  *   connection on which it is told so goes on in the slot of an untrusted client. There
  *   may be more of these than slots; then each new connection takes the slot of one.
  */
-#include <string.h>
-
+#include "fabric/source.h"
 #include "server/state.h"
-
-/* "1.2.3.4:567" and "1.2.3.4:568" are one source. */
-static bool is_same_source(const char *one, const char *other)
-{
-	const char *colon = strrchr(one, ':');
-	size_t length = colon ? (size_t)(colon - one) : strlen(one);
-
-	return !strncmp(one, other, length) &&
-	       (other[length] == ':' || !other[length]);
-}
 
 /* Half-open connections whose slot a new one might take. */
 struct rivals {
@@ -60,7 +49,7 @@ static struct rivals rivals_find(struct rbx_server *s, const char *peer_name)
 	for (c = s->untrusted.first; c; c = c->next) {
 		if (is_older(c, rivals.oldest))
 			rivals.oldest = c;
-		if (!is_same_source(c->qp->peer_name, peer_name))
+		if (!rbx_is_same_source(c->qp->peer_name, peer_name))
 			continue;
 		rivals.of_source_count++;
 		if (is_older(c, rivals.oldest_of_source))

@@ -15,6 +15,17 @@
 
 #include "server/state.h"
 
+/* Why a session is not there any more: another client may have opened its volume. */
+static uint32_t stale_reason(const struct rbx_server *s, uint64_t session_id)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->volumes.used; i++)
+		if (session_id && s->volumes.kept[i].shut_out_session_id == session_id)
+			return RBX_REASON_TAKEN_OVER;
+	return RBX_REASON_STALE_SESSION;
+}
+
 static uint32_t hello_judge(struct rbx_server *s, uint64_t named_session_id,
 			    const struct rbx_wire_hello *hello)
 {
@@ -28,10 +39,10 @@ static uint32_t hello_judge(struct rbx_server *s, uint64_t named_session_id,
 		return RBX_REASON_OUT_OF_TURN; /* it has the slot of a client */
 	if (!(hello->flags & RBX_WIRE_RESUME))
 		return RBX_REASON_NONE;
-	if (hello->incarnation != s->incarnation ||
-	    !rbx_client_find(s, hello->session_id))
+	if (hello->incarnation != s->incarnation)
 		return RBX_REASON_STALE_SESSION;
-	return RBX_REASON_NONE;
+	return rbx_client_find(s, hello->session_id) ? RBX_REASON_NONE :
+						       stale_reason(s, hello->session_id);
 }
 
 static void hello_received(struct rbx_server *s, struct rbx_connection *c,
@@ -170,7 +181,7 @@ static void auth_received(struct rbx_server *s, struct rbx_connection *c,
 		client = rbx_client_find(s, c->resume_session_id);
 		if (!client) {
 			rbx_connection_refuse(s, c, auth->request_id,
-					      RBX_REASON_STALE_SESSION);
+					      stale_reason(s, c->resume_session_id));
 			return;
 		}
 		session_key = client->key;

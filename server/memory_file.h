@@ -33,6 +33,9 @@ struct rbx_memory_file {
 	bool is_new; /* it has no name yet that others look for */
 	bool is_of_machine; /* its pages are taken from the memory of the machine */
 	uint64_t id; /* the inode */
+	/* Which of the files that had this inode one after another: when it was made, or another
+	 * number if the file system does not tell; 0: it tells nothing */
+	uint64_t born;
 	uint64_t size_bytes; /* when it was opened */
 	uint64_t page_bytes; /* what it is made of, and holes are punched in */
 	char boot[RBX_STATE_BOOT_BYTES]; /* when this machine was started */

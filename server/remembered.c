@@ -76,7 +76,7 @@ static int head_check(const struct rbx_server *s, const struct rbx_state_head *h
 	if (file->size_bytes < head->memory_at_bytes + head->slabs_count * apart(file, head) ||
 	    head->memory_at_bytes % file->page_bytes)
 		return is_no_good(file, -EBADMSG, "was cut short");
-	if (head->file_id != file->id)
+	if (head->file_id != file->id || head->file_born != file->born)
 		return is_no_good(file, -ESTALE, "is a copy, and may be older than what was promised "
 				  "since it was made");
 	if (!head->is_clean && (!*file->boot || strcmp(head->boot, file->boot)))
@@ -113,6 +113,7 @@ static int begin_new(struct rbx_server *s)
 	struct rbx_state_head head = {
 		.incarnation = s->incarnation,
 		.file_id = file->id,
+		.file_born = file->born,
 		.slab_bytes = s->options.slab_bytes,
 		.slabs_count = rbx_slabs_of_memory(&s->options),
 		.memory_at_bytes = round_up(RBX_STATE_BYTES,

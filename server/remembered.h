@@ -13,7 +13,8 @@
  * promises have. A server with old contents and a vote would be worse than none. So the file says
  * when the machine was started, and it is refused after another start, unless the server was
  * stopped in order: then all was written to the medium. A copy of the file is refused, too, as it
- * may be older than what was promised since.
+ * may be older than what was promised since. It is told by its inode and by when it was made. What
+ * is written over the file itself cannot be told.
  *
  * Without a memory file none of these functions does anything. They are called with the server's
  * lock, or before the control thread runs.

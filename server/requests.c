@@ -92,7 +92,8 @@ RBX_STATIC_ASSERT((0 RBX_SERVER_STATS(RBX_COUNT_ONE)) <= RBX_WIRE_COUNTERS_MAX,
 		  "all numbers fit into one message");
 #undef RBX_COUNT_ONE
 
-/* A session that removes a volume is not let near what is in it. */
+/* A session that removes a volume is not let near what is in it, and one that reads it has no slab
+ * of its own. */
 static bool is_about_a_slab(uint16_t type)
 {
 	return type == RBX_WIRE_SLAB_MAP || type == RBX_WIRE_SLAB_QUERY ||
@@ -109,7 +110,7 @@ void rbx_request_message(struct rbx_server *s, struct rbx_connection *c,
 		return;
 	}
 	c->client_is_up = true;
-	if (c->client->only_removes && is_about_a_slab(message->type)) {
+	if ((c->client->only_removes || c->client->reading) && is_about_a_slab(message->type)) {
 		rbx_connection_refuse(s, c, message->request_id, RBX_REASON_OUT_OF_TURN);
 		return;
 	}
@@ -149,6 +150,7 @@ void rbx_request_message(struct rbx_server *s, struct rbx_connection *c,
 	case RBX_WIRE_SLAB_INCOMPLETE:
 	case RBX_WIRE_INTENTS:
 	case RBX_WIRE_VOLUME_BEHIND:
+	case RBX_WIRE_VOLUME_READ:
 		rbx_volume_request(s, c, message);
 		break;
 	default:

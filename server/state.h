@@ -25,7 +25,7 @@
  *	borrowing.c       requests about slabs, which are answered later
  *	user_messages.c   messages between this program and the programs of clients
  *	attach.c          data queue pairs
- *	volumes.c         named volumes (volumes.h), and volume_requests.c
+ *	volumes.c         named volumes (volumes.h), volume_requests.c and volume_readers.c
  *	workers.c         the threads that make and empty slabs (workers.h)
  *	slab_memory.c     the memory of a slab, step by step
  *	remembered.c      what outlives the process (remembered.h), and restore.c
@@ -90,6 +90,8 @@ struct rbx_client {
 	struct rbx_client *next_free;
 	struct rbx_holder own; /* of slabs that it borrows for itself */
 	struct rbx_kept_volume *volume; /* that it is bound to, or NULL */
+	struct rbx_kept_volume *reading; /* that it only reads, or NULL: never both */
+	struct rbx_client *next_reader; /* of that volume */
 	bool only_removes; /* that volume: nothing else is allowed */
 	uint64_t seen_holder_id; /* of the volume that it has looked at last; 0: none */
 	uint64_t seen_returns; /* of that volume */
@@ -167,6 +169,7 @@ struct rbx_server {
 
 	uint64_t pressure_checked_ns;
 	uint64_t refused_auth;
+	uint32_t crowded_out_count; /* of the listener, as far as it was logged */
 	uint64_t refused_malformed;
 	uint64_t heartbeats;
 	uint64_t messages_received;

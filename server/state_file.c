@@ -154,6 +154,7 @@ static void walk_head(struct rbx_cursor *c, void *entry)
 
 	rbx_cursor_u64(c, &head->incarnation);
 	rbx_cursor_u64(c, &head->file_id);
+	rbx_cursor_u64(c, &head->file_born);
 	rbx_cursor_u64(c, &head->slab_bytes);
 	rbx_cursor_u64(c, &head->slabs_count);
 	rbx_cursor_u64(c, &head->memory_at_bytes);

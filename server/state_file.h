@@ -23,7 +23,7 @@
 #include "core/limits.h"
 #include "wire/record.h"
 
-#define RBX_STATE_VERSION 2u
+#define RBX_STATE_VERSION 3u
 #define RBX_STATE_BOOT_BYTES 40u /* a text, zeros from its end on */
 
 /* The length of a copy of each kind of entry, and where the entries begin. */
@@ -39,7 +39,8 @@
 
 struct rbx_state_head {
 	uint64_t incarnation; /* the server's, not 0 */
-	uint64_t file_id; /* the inode: a copy of the file has another one */
+	uint64_t file_id; /* the inode: a copy of the file has another one, as long as both exist */
+	uint64_t file_born; /* as in memory_file.h: a copy has another one */
 	uint64_t slab_bytes;
 	uint64_t slabs_count; /* that there is room for */
 	uint64_t memory_at_bytes; /* where the first slab begins in the file */

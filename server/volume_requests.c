@@ -66,8 +66,7 @@ static bool is_fresh(const struct rbx_server *s, const struct rbx_client *client
 {
 	if (client->volume)
 		return client->volume == kept;
-	return !client->qps_count && !client->own.slabs_held &&
-	       !rbx_lender_lent_to(s->lender, client->session_id);
+	return !client->reading && rbx_session_has_nothing(s, client);
 }
 
 static bool makes(const struct rbx_wire_volume_open *open)
@@ -256,6 +255,22 @@ static void done(struct rbx_server *s, struct rbx_connection *c, uint64_t reques
 	rbx_connection_answer(s, c, &answer);
 }
 
+/* Another record of the same volume: its owner is the one that it was made with, and it has
+ * checksums from the beginning or never. Its version leaves room for those that come. */
+static bool is_acceptable(const struct rbx_kept_volume *kept, const struct rbx_wire_record *record,
+			  const struct rbx_membership *membership)
+{
+	if (record->volume_id != kept->record.volume_id ||
+	    strcmp(record->owner, kept->record.owner) || record->flags & RBX_WIRE_REMOVED)
+		return false;
+	if (rbx_membership_fault(membership) || record->version > RBX_KEPT_VERSION_MAX ||
+	    !record->slab_bytes || record->size_bytes / record->slab_bytes > RBX_SLABS_MAX ||
+	    !record->replicas || record->replicas > RBX_REPLICAS_MAX)
+		return false;
+	return !kept->record.epoch ||
+	       !((record->flags ^ kept->record.flags) & RBX_WIRE_CHECKSUMS);
+}
+
 /* The record takes the place of the one before. A name that it had is not given to another volume
  * before a record comes that leaves the name as it is: other servers may not know of it yet. */
 static void record_take(struct rbx_server *s, struct rbx_kept_volume *kept,
@@ -280,12 +295,7 @@ static void volume_accept(struct rbx_server *s, struct rbx_connection *c,
 	bool is_newer;
 
 	rbx_record_get_membership(record, &membership);
-	/* Another record of the same volume: its owner is the one that it was made with, and it
-	 * has checksums from the beginning or never. */
-	if (record->volume_id != kept->record.volume_id ||
-	    strcmp(record->owner, kept->record.owner) || rbx_membership_fault(&membership) ||
-	    record->flags & RBX_WIRE_REMOVED ||
-	    (kept->record.epoch && (record->flags ^ kept->record.flags) & RBX_WIRE_CHECKSUMS)) {
+	if (!is_acceptable(kept, record, &membership)) {
 		rbx_connection_refuse(s, c, message->request_id, RBX_REASON_MALFORMED);
 		return;
 	}
@@ -325,6 +335,11 @@ static void volume_remove(struct rbx_server *s, struct rbx_connection *c,
 	uint64_t epoch = kept->acceptor.promised_epoch;
 	bool everywhere = client->only_removes;
 
+	/* It may be an admin no more, since it opened it. */
+	if (!may_open(client, kept, RBX_WIRE_OPEN_REMOVE)) {
+		rbx_connection_answer_error(s, c, message->request_id, RBX_REASON_NOT_OWNER);
+		return;
+	}
 	if (kept->owner != client->owner)
 		rbx_log(&s->log, "volume %s of %s: admin %s removes it", kept->record.name,
 			*kept->record.owner ? kept->record.owner : "clients without a name",
@@ -346,7 +361,8 @@ static void labels_send(struct rbx_server *s, struct rbx_connection *c,
 		.request_id = message->request_id,
 	};
 	struct rbx_wire_labels *labels = &answer.labels;
-	uint64_t holder_id = c->client->volume->holder.id, at = message->cursor;
+	const struct rbx_kept_volume *kept = c->client->volume ?: c->client->reading;
+	uint64_t holder_id = kept->holder.id, at = message->cursor;
 	struct rbx_lender_loan loan;
 	bool more;
 
@@ -378,6 +394,8 @@ static void label_set(struct rbx_server *s, const struct rbx_lender_loan *loan, 
 
 	if (is_complete && !slab->map.is_complete)
 		slab->intent = UINT64_MAX;
+	if (is_complete != slab->map.is_complete)
+		rbx_volume_labels_changed(slab->holder, !is_complete);
 	slab->map.is_complete = is_complete;
 	if (is_complete)
 		rbx_remember_slab(s, loan->slab_id, loan->epoch);
@@ -443,6 +461,10 @@ void rbx_volume_request(struct rbx_server *s, struct rbx_connection *c,
 		volume_open(s, c, message);
 	else if (message->type == RBX_WIRE_VOLUME_LIST)
 		volume_list(s, c, message);
+	else if (message->type == RBX_WIRE_VOLUME_READ)
+		rbx_volume_read(s, c, message);
+	else if (message->type == RBX_WIRE_LABELS && c->client->reading)
+		labels_send(s, c, message);
 	else if (!c->client->volume ||
 		 (c->client->only_removes && message->type != RBX_WIRE_VOLUME_REMOVE))
 		rbx_connection_refuse(s, c, message->request_id, RBX_REASON_OUT_OF_TURN);

@@ -48,4 +48,18 @@ void rbx_volume_bind(struct rbx_server *s, struct rbx_kept_volume *kept,
 /* The session, which has no queue pair, is that of no volume. */
 void rbx_volume_unbind(struct rbx_client *client);
 
+/* volume_readers.c: VOLUME_READ. */
+void rbx_volume_read(struct rbx_server *s, struct rbx_connection *c,
+		     const struct rbx_wire_message *message);
+/* The volume ends: sessions that only read it end first. May release the lock, as bind(). */
+void rbx_volume_readers_end(struct rbx_server *s, struct rbx_kept_volume *kept);
+
+/* Whether a session has neither borrowed anything nor a data queue pair. */
+static inline bool rbx_session_has_nothing(const struct rbx_server *s,
+					   const struct rbx_client *client)
+{
+	return !client->qps_count && !client->own.slabs_held &&
+	       !rbx_lender_lent_to(s->lender, client->session_id);
+}
+
 #endif

@@ -37,6 +37,11 @@ struct rbx_holder {
 	bool is_volume;
 };
 
+/* The last version that a client may give a record. What the server adds to it when the volume is
+ * removed is still one that rbx_membership_fault() allows: else the memory file would be
+ * damaged. */
+#define RBX_KEPT_VERSION_MAX (UINT64_MAX / 4)
+
 struct rbx_kept_volume {
 	struct rbx_holder holder;
 	struct rbx_owner *owner; /* the credential that it was made with; NULL: it has ended */
@@ -48,6 +53,12 @@ struct rbx_kept_volume {
 	char reserved_name[RBX_WIRE_VOLUME_NAME_BYTES];
 	char writer_name[RBX_WIRE_HOLDER_BYTES]; /* of the last writer */
 	struct rbx_client *writer; /* the session that is bound to it, or NULL */
+	uint64_t shut_out_session_id; /* the last one that was ended for another one; 0: none */
+	struct rbx_client *readers; /* sessions that only read it, by next_reader */
+	uint32_t readers_count;
+	/* How often a label has changed, and how often one of a complete slab has ended or been
+	 * taken back: both since this process began. */
+	uint64_t changes_count, losses_count;
 	uint64_t closed_ns; /* when the last writer went, or it was removed */
 	uint64_t returns_count; /* how often it was opened to return */
 	uint32_t next_free;
@@ -67,8 +78,8 @@ int rbx_volumes_init(struct rbx_server *s);
 void rbx_volumes_destroy(struct rbx_server *s);
 
 /* The requests about volumes: VOLUME_OPEN, VOLUME_LIST, VOLUME_ACCEPT, VOLUME_REMOVE,
- * VOLUME_RESERVE, LABELS, SLAB_COMPLETE, SLAB_INCOMPLETE, VOLUME_BEHIND and
- * INTENTS. */
+ * VOLUME_RESERVE, LABELS, SLAB_COMPLETE, SLAB_INCOMPLETE, VOLUME_BEHIND,
+ * INTENTS and VOLUME_READ. */
 void rbx_volume_request(struct rbx_server *s, struct rbx_connection *connection,
 			const struct rbx_wire_message *message);
 
@@ -77,6 +88,11 @@ void rbx_volume_client_left(struct rbx_server *s, struct rbx_client *client);
 /* A session that is bound to a volume is back. */
 void rbx_volume_client_resumed(struct rbx_server *s, struct rbx_client *client,
 			       uint64_t last_epoch);
+/* A session ends that only reads a volume. Its queue pairs have ended. */
+void rbx_volume_reader_left(struct rbx_client *client);
+/* A label of this holder, if it is a volume, is another one from now on; is_lost: a slab may have
+ * ceased to be complete here. Before anybody is told the labels once more. */
+void rbx_volume_labels_changed(struct rbx_holder *holder, bool is_lost);
 /* The memory of one of its slabs has ended. */
 void rbx_volume_slab_ended(struct rbx_server *s, struct rbx_kept_volume *kept);
 /* NULL: no volume has this holder id. */

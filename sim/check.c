@@ -134,8 +134,8 @@ static bool is_used(const struct rbx_volume *volume, uint64_t incarnation,
 		replica = rbx_slab_replica(slab, slot);
 		if (replica->slab_id == loan->slab_id &&
 		    replica->epoch == loan->epoch &&
-		    volume->control.upkeep.servers[rbx_replica_server(replica)]
-				    .incarnation == incarnation)
+		    rbx_upkeep_server_incarnation(&volume->control.upkeep,
+						  rbx_replica_server(replica)) == incarnation)
 			return true;
 	}
 	return false;
@@ -160,11 +160,12 @@ void rbx_sim_check_unused(uint32_t server_node,
 void rbx_sim_check(void)
 {
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++) {
-		const struct rbx_sim_client *client = &rbx_sim_world.clients[i];
+		struct rbx_sim_client *client = &rbx_sim_world.clients[i];
 
 		if (!client->ctx || !client->volume)
 			continue;
 		check_window(client);
+		rbx_sim_outage_look(client);
 		if (!rbx_sim_world.may_lose && !rbx_sim_world.may_fail)
 			rbx_sim_first_copies_look(client);
 		if (!rbx_sim_world.is_quiet || rbx_sim_events_run() % 64 == 0)

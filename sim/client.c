@@ -107,6 +107,10 @@ void rbx_sim_client_draw(struct rbx_sim_client *client, uint32_t index)
 		rbx_sim_site_force(RBX_SIM_SITE_bad_memory_late, 0);
 	client->size_bytes =
 		rbx_sim_world.slab_bytes * (1 + rbx_random_below(random, 8));
+	if (rbx_sim_world.is_named) {
+		client->volume_options.size_max = rbx_sim_growth_most(client);
+		client->is_reserved = rbx_sim_site(RBX_SIM_SITE_volume_reserved);
+	}
 	draw_options(client);
 	draw_load(client);
 	rbx_sim_discards_draw(client);
@@ -129,10 +133,10 @@ void rbx_sim_client_print(const struct rbx_sim_client *client)
 	const struct rbx_options *options = &client->options;
 	const struct rbx_sim_load *load = &client->load;
 
-	printf("client %u: replicas=%u checksums=%u on_demand=%u bytes=%llu mode=%s polling=%s fragment=%u window=%s,%u queue_pairs=%u pollers=%s requests_max=%u buffers=%s timeout_ms=%u threads=%u depth=%u read=%u%% unit=%u*%u hot=%llu\n",
+	printf("client %u: replicas=%u checksums=%u on_demand=%u reserved=%u bytes=%llu mode=%s polling=%s fragment=%u window=%s,%u queue_pairs=%u pollers=%s requests_max=%u buffers=%s timeout_ms=%u threads=%u depth=%u read=%u%% unit=%u*%u hot=%llu\n",
 	       client->index, client->volume_options.replicas,
 	       client->volume_options.checksums,
-	       client->volume_options.on_demand,
+	       client->volume_options.on_demand, client->is_reserved,
 	       (unsigned long long)client->size_bytes, options->mode,
 	       options->polling, options->fragment_bytes, options->window,
 	       options->window_work_requests, options->queue_pairs,
@@ -210,7 +214,7 @@ static void oracle_make(struct rbx_sim_client *client)
 {
 	client->oracle = rbx_sim_oracle_make(
 		client->lives_count++ * RBX_SIM_CLIENTS_MAX + client->index + 1,
-		client->size_bytes);
+		RBX_MAX(client->size_bytes, client->volume_options.size_max));
 }
 
 void rbx_sim_client_open(struct rbx_sim_client *client)
@@ -253,7 +257,8 @@ void rbx_sim_client_power_off(struct rbx_sim_client *client)
 	client->is_renamed = false;
 	client->volume = NULL;
 	client->is_open = client->is_offered = false;
-	client->offers = NULL;
+	client->offers = client->grows = NULL;
+	client->is_growing = false;
 	client->visited = NULL;
 	client->waiters = (struct rbx_sim_waiters){ 0 };
 	client->outstanding_count = 0;

@@ -8,7 +8,7 @@
  */
 #include <stdio.h>
 
-#include "client/keeper.h"
+#include "client/keeper_state.h"
 #include "core/membership_change.h"
 #include "sim/host/wrap.h"
 #include "sim/tally.h"
@@ -35,7 +35,7 @@ static void *offer_all(void *arg)
 
 void rbx_sim_comings_offer(struct rbx_sim_client *client)
 {
-	if (!client->is_open || client->is_offered)
+	if (!client->is_open || client->is_offered || rbx_sim_world.has_store)
 		return;
 	rbx_sim_comings_join(client);
 	client->is_offered = true;
@@ -54,7 +54,8 @@ void rbx_sim_comings_join(struct rbx_sim_client *client)
 int __wrap_rbx_keeper_take(struct rbx_keeper *keeper, uint32_t server, uint64_t former)
 {
 	bool is_new = rbx_membership_place(&keeper->named->proposer.membership,
-					   keeper->control->upkeep.servers[server].incarnation) ==
+					   rbx_upkeep_server_incarnation(
+						   &keeper->control->upkeep, server)) ==
 		      RBX_PLACE_NOT;
 	int err = __real_rbx_keeper_take(keeper, server, former);
 

@@ -16,7 +16,7 @@
 
 #define RBX_SIM_FAULTS_MAX 32u
 #define RBX_SIM_TEXT_BYTES 256u
-#define RBX_SIM_COUNTS_MAX 96u
+#define RBX_SIM_COUNTS_MAX 128u
 
 struct rbx_sim_command {
 	uint64_t seed;

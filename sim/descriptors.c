@@ -6,6 +6,7 @@
 
 struct descriptor {
 	uint64_t count;
+	struct rbx_sim_event raises; /* of a timer */
 	struct rbx_sim_fiber *waiters[RBX_SIM_DESCRIPTOR_WAITERS_MAX]; /* in poll() */
 	uint32_t waiters_count;
 	int set; /* the set that it belongs to; 0: none */
@@ -60,6 +61,7 @@ void rbx_sim_descriptor_close(int fd)
 
 	RBX_ASSERT(descriptor->waiters_count == 0 && descriptor->set == 0);
 	leave_members(descriptor);
+	rbx_sim_cancel(&descriptor->raises);
 	descriptor->is_open = false;
 	free_list[free_count++] = (uint32_t)(fd - RBX_SIM_DESCRIPTOR_FIRST);
 }
@@ -78,6 +80,21 @@ void rbx_sim_descriptor_raise(int fd, uint64_t count)
 	wake_waiters(descriptor);
 	if (descriptor->set != 0)
 		wake_waiters(descriptor_of(descriptor->set));
+}
+
+static void raise_now(struct rbx_sim_event *event)
+{
+	struct descriptor *descriptor = RBX_CONTAINER_OF(event, struct descriptor, raises);
+
+	rbx_sim_descriptor_raise(RBX_SIM_DESCRIPTOR_FIRST + (int)(descriptor - table), 1);
+}
+
+void rbx_sim_descriptor_raise_after(int fd, uint64_t delay_ns)
+{
+	struct rbx_sim_event *event = &descriptor_of(fd)->raises;
+
+	event->run = raise_now;
+	rbx_sim_after(event, delay_ns);
 }
 
 uint64_t rbx_sim_descriptor_take(int fd)

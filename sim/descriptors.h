@@ -33,6 +33,8 @@ void rbx_sim_descriptor_join(int set, int fd);
 void rbx_sim_descriptor_close(int fd);
 /* Adds to the count, and wakes waiting fibers. */
 void rbx_sim_descriptor_raise(int fd, uint64_t count);
+/* The same, later; once. */
+void rbx_sim_descriptor_raise_after(int fd, uint64_t delay_ns);
 /* Returns the count and sets it to 0. */
 uint64_t rbx_sim_descriptor_take(int fd);
 bool rbx_sim_descriptor_is_raised(int fd);

@@ -51,6 +51,7 @@ static void *drain(void *arg)
 		RBX_SIM_SITE_server_drain, 0, DRAIN_MS_MAX);
 	bool is_empty;
 
+	rbx_sim_announce_now(server);
 	if (rbx_sim_world.is_named && rbx_sim_site_draw(RBX_SIM_SITE_server_drain, 0, 1))
 		stall_soon(server);
 	is_empty = rbx_server_drain(server->server, timeout_ms) == 0;
@@ -61,8 +62,9 @@ static void *drain(void *arg)
 				 RBX_SIM_TALLY_drains_cut,
 		      1);
 	/* Nobody needs it any more, whatever has become of its clients. */
-	while (!is_empty && !rbx_sim_harm_may_stop())
+	while (!is_empty && !rbx_sim_may_stop())
 		rbx_sim_sleep(AGAIN_MS * RBX_SIM_MS);
+	rbx_sim_announce_end(server);
 	rbx_server_stop(server->server);
 	server->server = NULL;
 	server->is_draining = false;

@@ -51,10 +51,10 @@ static bool all_are_whole(void)
 	return true;
 }
 
-/* A server that a volume has lost is there again, and is offered to it. */
+/* A server that a volume has lost is there again, and is offered to it, unless it finds it. */
 static void offer_servers(void)
 {
-	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++)
+	for (uint32_t i = 0; !rbx_sim_world.has_store && i < rbx_sim_world.servers_count; i++)
 		for (uint32_t j = 0; j < rbx_sim_world.clients_count; j++)
 			if (rbx_sim_world.servers[i].server)
 				rbx_sim_client_add_server(
@@ -139,20 +139,31 @@ static void servers_return(void)
 void rbx_sim_finish(void)
 {
 	requests_end();
+	rbx_sim_besides_rest();
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
 		rbx_sim_load_join(&rbx_sim_world.clients[i]);
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
 		rbx_sim_comings_join(&rbx_sim_world.clients[i]);
+	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
+		rbx_sim_growth_join(&rbx_sim_world.clients[i]);
+	rbx_sim_announced_over();
 	rbx_sim_loss_repair(offer_servers);
 	rbx_sim_outage_over();
 	servers_return();
+	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
+		rbx_sim_growth_settles(&rbx_sim_world.clients[i]);
 	rebuilds_end();
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++) {
 		struct rbx_sim_client *client = &rbx_sim_world.clients[i];
 
 		rbx_sim_replicas_damage(client);
 		rbx_sim_on(client->node, read_all, client);
+		rbx_sim_beside_end(client);
 		rbx_sim_replicas_compare(client, RBX_SIM_TALLY_replicas_compared);
+		if (client->volume)
+			rbx_sim_tally(RBX_SIM_TALLY_moved,
+				      client->volume->control.upkeep.moved_count);
+		rbx_sim_given_up(client);
 		rbx_sim_client_close(client);
 		rbx_sim_load_free(client);
 	}

@@ -7,6 +7,7 @@
 
 #include "core/port.h"
 #include "sim/fail.h"
+#include "sim/fiber.h"
 #include "sim/tally.h"
 
 struct hand {
@@ -17,7 +18,7 @@ struct hand {
 };
 
 static struct hand *hands;
-static bool next_is_old;
+static bool next_is_old[RBX_SIM_NODES_MAX]; /* servers restart side by side */
 static bool is_ignored;
 
 void rbx_sim_hands_ignore(void)
@@ -56,9 +57,9 @@ void rbx_sim_hands_freed(const void *addr, size_t length_bytes)
 			     hand->node);
 }
 
-void rbx_sim_hands_give_again(void)
+void rbx_sim_hands_give_again(uint32_t node)
 {
-	next_is_old = true;
+	next_is_old[node] = true;
 }
 
 void rbx_sim_hands_give(uint32_t node, const struct rbx_mr *mr,
@@ -76,10 +77,10 @@ void rbx_sim_hands_give(uint32_t node, const struct rbx_mr *mr,
 	if (other)
 		rbx_sim_fail("one-hand", "memory of node %u has two holders",
 			     other->node);
-	if (!next_is_old && !is_zero(mr->addr, mr->length_bytes))
+	if (!next_is_old[node] && !is_zero(mr->addr, mr->length_bytes))
 		rbx_sim_fail("private", "a slab of node %u holds what another client wrote",
 			     node);
-	next_is_old = false;
+	next_is_old[node] = false;
 	rbx_sim_tally(RBX_SIM_TALLY_memory_lent, 1);
 	hand = malloc(sizeof(*hand));
 	if (!hand)

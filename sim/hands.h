@@ -19,8 +19,9 @@ bool rbx_sim_hands_are_ignored(void);
 /* Called at registration and deregistration, whatever the rights. */
 void rbx_sim_hands_give(uint32_t node, const struct rbx_mr *mr,
 			const struct rbx_domain *domain, uint32_t rights);
-/* The next memory that is registered is what its holder had before its server restarted. */
-void rbx_sim_hands_give_again(void);
+/* The next memory of the node that is registered is what its holder had before the server there
+ * restarted. */
+void rbx_sim_hands_give_again(uint32_t node);
 void rbx_sim_hands_take(const struct rbx_mr *mr);
 /* Memory goes back to the system, which may give it to anyone: it must not be reachable any
  * more. */

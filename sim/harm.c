@@ -11,6 +11,7 @@
  * any number of servers may restart while no client has a volume open, or while they are opened.
  */
 #include "core/limits.h"
+#include "sim/fail.h"
 #include "sim/host/machine.h"
 #include "sim/sites.h"
 #include "sim/trace.h"
@@ -22,6 +23,7 @@
 #define OFF_NS_MAX (4000 * RBX_SIM_MS)
 #define CUT_NS_MAX (14000 * RBX_SIM_MS)
 #define STALL_NS_MAX (3000 * RBX_SIM_MS)
+#define DRAINS_END_NS (150000 * RBX_SIM_MS)
 #define WOUNDED_TRIES 16u
 #define RESTART_TRIES 16u
 #define PRESSURE_NS_MAX (30000 * RBX_SIM_MS)
@@ -42,17 +44,6 @@ struct undo {
 static struct undo uncuts[RBX_SIM_SERVERS_MAX], relieves[RBX_SIM_SERVERS_MAX];
 static uint64_t starts_at_ns[RBX_SIM_SERVERS_MAX]; /* 0: it is not to start */
 static uint64_t clients_start_at_ns[RBX_SIM_CLIENTS_MAX]; /* the same */
-
-static bool all_are_whole(void)
-{
-	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++) {
-		const struct rbx_sim_client *client = &rbx_sim_world.clients[i];
-
-		if (!rbx_sim_client_survives_a_loss(client))
-			return false;
-	}
-	return true;
-}
 
 /* Also of the server that was harmed last: it may have lent since. */
 static bool has_first_copies(uint32_t node)
@@ -86,7 +77,7 @@ static bool may_harm(uint32_t node)
 	    has_first_copies(node))
 		return false;
 	return (node == harmed_node && !rbx_sim_world.waits_bounded) ||
-	       (rbx_sim_now() >= harmed_until_ns && all_are_whole());
+	       (rbx_sim_now() >= harmed_until_ns && rbx_sim_all_survive_a_loss());
 }
 
 /* What a client has left that is not there now survives one loss, and this may be it. */
@@ -227,30 +218,6 @@ static bool is_cut(const struct rbx_sim_server *server)
 	return true;
 }
 
-/* A server that was started in the place of one that was emptied may be a member beside that one,
- * which is OUT for ever. An open takes that one for the next one that it does not find
- * (client/crowd.h), so nobody could open the volume: one server in a run is emptied, and no other
- * one ends. */
-static bool any_was_emptied(void)
-{
-	return is_emptied() && (rbx_sim_site_fired(RBX_SIM_SITE_server_restart) ||
-				(rbx_sim_site_chance(RBX_SIM_SITE_server_restart) &&
-				 rbx_sim_site_fired(RBX_SIM_SITE_server_drain)));
-}
-
-static bool may_be_emptied(void)
-{
-	return !any_was_emptied() && !rbx_sim_site_fired(RBX_SIM_SITE_server_crash) &&
-	       rbx_sim_servers_up() > 2 && all_are_whole();
-}
-
-/* A server that ends is lost for good: as many stay as a rebuild needs. */
-static bool may_end(void)
-{
-	return rbx_sim_servers_up() > RBX_REPLICAS_MAX && !any_was_emptied() &&
-	       (!rbx_sim_world.is_named || all_are_whole());
-}
-
 /* It loses nothing, and nobody waits for it. */
 static bool may_restart_all(void)
 {
@@ -264,7 +231,7 @@ static bool may_restart_all(void)
 
 static bool restarts(const struct rbx_sim_server *server)
 {
-	if (is_emptied() && !may_be_emptied())
+	if (is_emptied() && !rbx_sim_may_be_emptied())
 		return false;
 	if (!may_restart_all())
 		return asked(RBX_SIM_SITE_server_restart, server);
@@ -283,14 +250,8 @@ static bool drains(const struct rbx_sim_server *server)
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
 		if (!rbx_sim_world.clients[i].volume)
 			return false;
-	return server->server && !another_drains(server->node) && !any_was_emptied() &&
-	       rbx_sim_servers_up() > RBX_REPLICAS_MAX && rbx_sim_site(RBX_SIM_SITE_server_drain);
-}
-
-/* A client that has crashed meanwhile may not do without it. */
-bool rbx_sim_harm_may_stop(void)
-{
-	return !rbx_sim_world.is_named || all_are_whole();
+	return server->server && !another_drains(server->node) && rbx_sim_may_be_one_fewer() &&
+	       rbx_sim_site(RBX_SIM_SITE_server_drain);
 }
 
 static void harm(struct rbx_sim_server *server)
@@ -318,17 +279,17 @@ static void harm(struct rbx_sim_server *server)
 		rbx_sim_server_drain(server);
 	else if (restarts(server))
 		crash(server, false);
-	else if (may_end() && asked(RBX_SIM_SITE_server_crash, server))
+	else if (rbx_sim_may_end() && asked(RBX_SIM_SITE_server_crash, server))
 		crash(server, true);
 }
 
-/* While a named volume lacks something, or something leaves a server, what its record and its
- * labels say counts: a crash is likely then, so that the next client has to rely on it. */
-static bool crashes(const struct rbx_sim_client *client)
+/* While a named volume lacks something or grows, or something leaves a server, what its record and
+ * its labels say counts: a crash is likely then, so that the next client has to rely on it. */
+static bool crashes(const struct rbx_sim_client *client, bool grows)
 {
 	bool is_wounded = rbx_sim_world.is_named && !rbx_sim_world.one_replica &&
 			  (!rbx_sim_client_is_whole(client) || another_drains(0));
-	uint32_t i, tries = is_wounded ? WOUNDED_TRIES : 1;
+	uint32_t i, tries = is_wounded || grows ? WOUNDED_TRIES : 1;
 
 	for (i = 0; i < tries; i++)
 		if (rbx_sim_site(RBX_SIM_SITE_client_crash))
@@ -361,7 +322,7 @@ static void harm_client(struct rbx_sim_client *client)
 		rbx_sim_client_cut(client, for_ns);
 	if (rbx_sim_client_is_away(client, RBX_SIM_SITE_slow_client, 0, &for_ns))
 		rbx_sim_node_stall(client->node, rbx_sim_now() + for_ns);
-	if (crashes(client)) {
+	if (crashes(client, rbx_sim_growth_begins(client))) {
 		rbx_sim_client_has_started(client);
 		rbx_sim_client_power_off(client);
 		clients_start_at_ns[client->index] =
@@ -380,7 +341,8 @@ bool rbx_sim_harm_may_take(bool (*is_one)(const struct rbx_sim_server *server, u
 {
 	bool any = false;
 
-	if (rbx_sim_world.stopping || rbx_sim_now() < harmed_until_ns || !all_are_whole())
+	if (rbx_sim_world.stopping || rbx_sim_now() < harmed_until_ns ||
+	    !rbx_sim_all_survive_a_loss())
 		return false;
 	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++) {
 		const struct rbx_sim_server *server = &rbx_sim_world.servers[i];
@@ -439,12 +401,27 @@ void rbx_sim_harm_now_and_then(void)
 		rbx_sim_racks_harm();
 	if (rbx_sim_world.may_fail)
 		rbx_sim_outages_harm();
+	rbx_sim_announced_harm();
 	if (is_emptied())
 		rbx_sim_comings_offer(&rbx_sim_world.clients[rbx_sim_site_draw(
 			RBX_SIM_SITE_server_restart, 0, rbx_sim_world.clients_count - 1)]);
 	harm(any_server());
 	harm_client(&rbx_sim_world.clients[rbx_random_below(
 		random, rbx_sim_world.clients_count)]);
+}
+
+/* One that may not end, as it cannot be spared, waits for volumes to be whole. */
+static void drains_end(void)
+{
+	uint64_t until_ns = rbx_sim_now() + DRAINS_END_NS;
+
+	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++)
+		while (rbx_sim_world.servers[i].is_draining) {
+			if (rbx_sim_now() > until_ns)
+				rbx_sim_fail("rebuild-ends", "server %u drains, and cannot be spared long after all healed",
+					     rbx_sim_world.servers[i].node);
+			rbx_sim_sleep(PAUSE_NS_MAX);
+		}
 }
 
 void rbx_sim_harm_heal(void)
@@ -462,9 +439,7 @@ void rbx_sim_harm_heal(void)
 	/* What they move away from servers that drain, clients of named volumes move. */
 	if (rbx_sim_world.is_named)
 		start_those_due(UINT64_MAX);
-	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++)
-		while (rbx_sim_world.servers[i].is_draining)
-			rbx_sim_sleep(PAUSE_NS_MAX);
+	drains_end();
 	/* Servers that have drained are due then as well. */
 	start_those_due(UINT64_MAX);
 	start_those_due(UINT64_MAX);

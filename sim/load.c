@@ -110,6 +110,7 @@ static void forget_old(struct rbx_sim_client *client)
 			oldest = RBX_MIN(oldest, slot->submitted);
 	}
 	oldest = RBX_MIN(oldest, rbx_sim_rival_oldest(client));
+	oldest = RBX_MIN(oldest, rbx_sim_beside_oldest(client));
 	rbx_sim_oracle_forget(client->oracle, oldest);
 }
 
@@ -165,7 +166,7 @@ static void account(struct rbx_sim_slot *slot)
 		      (uint32_t)-request->status);
 	if (request->status != 0 && !rbx_sim_memory_excuses(request) &&
 	    !rbx_sim_discards_excuse(client, request) &&
-	    !rbx_sim_loss_excuses(client, request) && !rbx_sim_outage_excuses(request))
+	    !rbx_sim_loss_excuses(client, request) && !rbx_sim_outage_excuses(client, slot))
 		judge_failure(client, request);
 	if (request->op == RBX_READ && request->status == 0)
 		rbx_sim_oracle_read(client->oracle, request->offset,

@@ -24,11 +24,25 @@ static uint32_t out_count(const struct rbx_volume *volume)
 	return named ? named->record.members_count - rbx_record_in_count(&named->record) : 0;
 }
 
+static uint32_t in_count(const struct rbx_volume *volume)
+{
+	const struct rbx_named *named = volume->control.named;
+
+	return named ? rbx_record_in_count(&named->record) : 0;
+}
+
+static void left(struct rbx_sim_client *client)
+{
+	client->left_out_count = out_count(client->volume);
+	client->left_in_count = in_count(client->volume);
+	client->left_members_count = rbx_sim_named_members(client);
+}
+
 struct rbx_volume *rbx_sim_named_take(struct rbx_sim_client *client)
 {
 	struct rbx_volume *volume = client->volume;
 
-	client->left_out_count = out_count(volume);
+	left(client);
 	client->volume = NULL;
 	return volume;
 }
@@ -43,6 +57,7 @@ static int make(struct rbx_sim_client *client, const char *servers, const char *
 	rbx_volume_create_options_defaults(&options);
 	options.replicas = client->volume_options.replicas;
 	options.checksums = client->volume_options.checksums;
+	options.reserve = client->is_reserved;
 	err = rbx_volume_create(client->ctx, servers, name, RBX_PAGE_BYTES, &options);
 	return err && err != -EEXIST ? err : -EAGAIN;
 }
@@ -96,14 +111,13 @@ static int open_by_name(struct rbx_volume_options options, const char *name,
 	options.name = name;
 	options.replicas = 1; /* as it was made */
 	options.checksums = 0;
-	options.take_over = true;
+	options.take_over = !options.read_only;
 	return rbx_volume_open(ctx, volume, servers, 0, &options);
 }
 
-int rbx_sim_named_open_for(const struct rbx_sim_client *client, struct rbx_context *ctx,
-			   struct rbx_volume **volume)
+static int open_by_either(const struct rbx_sim_client *client, struct rbx_volume_options options,
+			  struct rbx_context *ctx, struct rbx_volume **volume)
 {
-	struct rbx_volume_options options = client->volume_options;
 	char name[16];
 	int err;
 
@@ -114,6 +128,21 @@ int rbx_sim_named_open_for(const struct rbx_sim_client *client, struct rbx_conte
 		return err;
 	name_of(client, false, name);
 	return open_by_name(options, name, ctx, volume);
+}
+
+int rbx_sim_named_open_beside(const struct rbx_sim_client *client, struct rbx_context *ctx,
+			      struct rbx_volume **volume)
+{
+	struct rbx_volume_options options = client->volume_options;
+
+	options.read_only = true;
+	return open_by_either(client, options, ctx, volume);
+}
+
+int rbx_sim_named_open_for(const struct rbx_sim_client *client, struct rbx_context *ctx,
+			   struct rbx_volume **volume)
+{
+	return open_by_either(client, client->volume_options, ctx, volume);
 }
 
 static int open_as(struct rbx_sim_client *client, const char *name)
@@ -157,7 +186,10 @@ static int open_or_change(struct rbx_sim_client *client)
 	if (err)
 		return err;
 	name_of(client, client->has_other_name, name);
-	if (rbx_volume_size(client->volume) < client->size_bytes)
+	rbx_sim_growth_memory(client);
+	if (client->is_made)
+		rbx_sim_growth_opened(client);
+	else if (rbx_volume_size(client->volume) < client->size_bytes)
 		return grow(client, servers, name);
 	if (!client->is_renamed)
 		return rename_to_other(client, servers, name);
@@ -198,5 +230,18 @@ void rbx_sim_named_left(struct rbx_sim_client *client)
 
 	client->left_all_copies = volume && rbx_sim_named_is_said(volume);
 	if (volume)
-		client->left_out_count = out_count(volume);
+		left(client);
+}
+
+/* With two it is opened by both. */
+bool rbx_sim_named_needs_all(const struct rbx_sim_client *client)
+{
+	return (client->volume ? in_count(client->volume) : client->left_in_count) < 3;
+}
+
+uint32_t rbx_sim_named_members(const struct rbx_sim_client *client)
+{
+	const struct rbx_named *named = client->volume ? client->volume->control.named : NULL;
+
+	return named ? named->record.members_count : client->left_members_count;
 }

@@ -168,6 +168,29 @@ void rbx_sim_oracle_written(struct rbx_sim_oracle *oracle, uint64_t offset,
 	}
 }
 
+static const struct entry *entry_find(const struct unit *unit, uint32_t number)
+{
+	for (uint32_t i = 0; i < unit->count; i++)
+		if (unit->entries[i].number == number)
+			return &unit->entries[i];
+	return NULL;
+}
+
+bool rbx_sim_oracle_has_writes(const struct rbx_sim_oracle *oracle, uint64_t offset,
+			       uint64_t length_bytes)
+{
+	uint32_t first = (uint32_t)(offset / RBX_SIM_UNIT_BYTES);
+	uint32_t count = (uint32_t)(length_bytes / RBX_SIM_UNIT_BYTES);
+
+	for (uint32_t i = first; i < first + count && i < oracle->units_count; i++) {
+		const struct entry *initial = entry_find(&oracle->units[i], 0);
+
+		if (!initial || initial->superseded != NEVER)
+			return true;
+	}
+	return false;
+}
+
 static uint32_t number_found(const struct entry *entry)
 {
 	return entry->is_zeros ? 0 : entry->number;
@@ -201,14 +224,6 @@ static void check_word(const struct rbx_sim_oracle *oracle, uint32_t index,
 		     "client %" PRIu64 ": unit %u holds write %u%s",
 		     oracle->client, index, number,
 		     was_there ? " of old" : ", long gone");
-}
-
-static const struct entry *entry_find(const struct unit *unit, uint32_t number)
-{
-	for (uint32_t i = 0; i < unit->count; i++)
-		if (unit->entries[i].number == number)
-			return &unit->entries[i];
-	return NULL;
 }
 
 bool rbx_sim_oracle_may_follow(const struct rbx_sim_oracle *oracle, uint64_t offset,

@@ -46,6 +46,9 @@ void rbx_sim_oracle_read(struct rbx_sim_oracle *oracle, uint64_t offset,
  * when it was submitted. */
 bool rbx_sim_oracle_may_follow(const struct rbx_sim_oracle *oracle, uint64_t offset,
 			       const void *unit, uint32_t number);
+/* Whether a write to a part of this has succeeded. */
+bool rbx_sim_oracle_has_writes(const struct rbx_sim_oracle *oracle, uint64_t offset,
+			       uint64_t length_bytes);
 /* No outstanding read was submitted before this moment. */
 void rbx_sim_oracle_forget(struct rbx_sim_oracle *oracle, uint64_t before);
 

@@ -4,15 +4,17 @@
  * they are cut off, or restart with their memory files, or the client is cut off from all.
  *
  * Requests may fail meanwhile, and nothing that was acknowledged is lost. A slab whose first write
- * was under way may be of no use until the volume is opened again (core/upkeep_slab.c). A client
- * that goes on finds the same servers again, as long as no other one has opened the volume
- * (client/keeper_over.c).
+ * was under way may be of no use until the volume is opened again (core/upkeep_first.c). A request
+ * fails only if its slab is of no use, or if meanwhile its volume was over, or one of the servers
+ * was given up or had FAILED. A client that goes on finds the same servers again, as long as no
+ * other one has opened the volume (client/keeper_over.c).
  * So when the world has healed, each volume that is open serves all requests again, without being
  * opened anew.
  */
 #include <errno.h>
 #include <stdlib.h>
 
+#include "client/keeper_state.h"
 #include "lib/volume/volume.h"
 #include "sim/fail.h"
 #include "sim/sites.h"
@@ -51,9 +53,78 @@ void rbx_sim_outages_harm(void)
 			rbx_sim_harm_cut(&rbx_sim_world.servers[i], draw_below(AWAY_NS_MAX));
 }
 
-bool rbx_sim_outage_excuses(const struct rbx_request *request)
+static bool is_over(const struct rbx_sim_client *client)
 {
+	return rbx_keeper_is_over(client->volume->control.keeper);
+}
+
+/* Its replicas are about to be taken from its former place to the new one
+ * (client/keeper_again.c). */
+static bool is_coming_from(const struct rbx_keeper *keeper, uint32_t server)
+{
+	return keeper->newcomer.has_begun && keeper->newcomer.failed_place == server;
+}
+
+/* A server that has come again, or is OUT, has left its former place. */
+static bool any_is_away(const struct rbx_volume_control *control)
+{
+	const struct rbx_keeper *keeper = control->keeper;
+
+	for (uint32_t i = 0; i < control->server_count; i++)
+		if ((rbx_server_set_has(&keeper->members, i) || is_coming_from(keeper, i)) &&
+		    (RBX_LOAD_RELAXED(&control->servers[i].has_failed) ||
+		     RBX_LOAD_RELAXED(&control->servers[i].is_given_up)))
+			return true;
+	return false;
+}
+
+void rbx_sim_outage_look(struct rbx_sim_client *client)
+{
+	if (rbx_sim_world.may_fail && is_over(client))
+		client->over_at_ns = rbx_sim_now();
+	if (rbx_sim_world.may_fail && any_is_away(&client->volume->control))
+		client->away_at_ns = rbx_sim_now();
+}
+
+/* Whether a server may be asked for what is in a slab: what is sent to one that has FAILED
+ * fails. */
+static bool is_readable(struct rbx_flow *flow, uint32_t index)
+{
+	const struct rbx_slab *slab = rbx_slab_at(&flow->map->shape, index);
+
+	for (uint32_t mask = slab->read_mask; mask; mask &= mask - 1)
+		if (!rbx_held_has_failed(&flow->held,
+					 rbx_replica_server(rbx_slab_replica(
+						 slab, (uint32_t)__builtin_ctz(mask)))))
+			return true;
+	return slab->blank;
+}
+
+static bool is_all_readable(const struct rbx_sim_client *client, const struct rbx_request *request)
+{
+	uint64_t last = request->offset + request->length_bytes - 1;
+	uint64_t i;
+
+	for (i = request->offset / rbx_sim_world.slab_bytes;
+	     i <= last / rbx_sim_world.slab_bytes; i++)
+		if (!is_readable(&client->volume->control.flow, (uint32_t)i))
+			return false;
+	return true;
+}
+
+/* Nothing is sent while the volume is over. Else a read ends well if any server can be asked that
+ * has it, and a write only if none is away. */
+bool rbx_sim_outage_excuses(const struct rbx_sim_client *client, const struct rbx_sim_slot *slot)
+{
+	const struct rbx_request *request = &slot->request;
+	bool was_over, were_away;
+
 	if (!rbx_sim_world.may_fail || request->status != -EIO)
+		return false;
+	was_over = client->over_at_ns >= slot->at_ns || is_over(client);
+	were_away = client->away_at_ns >= slot->at_ns || any_is_away(&client->volume->control);
+	if (!was_over && (request->op == RBX_READ || !were_away) &&
+	    is_all_readable(client, request))
 		return false;
 	rbx_sim_tally(RBX_SIM_TALLY_away_requests, 1);
 	return true;
@@ -90,12 +161,9 @@ static void *write_and_read(void *arg)
 	return NULL;
 }
 
-static bool is_dead(const struct rbx_sim_client *client, uint64_t at)
+static bool has_writes(const struct rbx_sim_client *client, uint64_t at)
 {
-	const struct rbx_volume_map *map = client->volume->control.flow.map;
-	uint32_t index = (uint32_t)(at / rbx_sim_world.slab_bytes);
-
-	return rbx_slab_health(rbx_slab_at(&map->shape, index)) == RBX_SLAB_DEAD;
+	return rbx_sim_oracle_has_writes(client->oracle, at, rbx_sim_world.slab_bytes);
 }
 
 /* A page of each slab. */
@@ -106,7 +174,10 @@ static void goes_on(struct rbx_sim_client *client)
 
 	while (probe.at < client->size_bytes) {
 		rbx_sim_on(client->node, write_and_read, &probe);
-		if (probe.status == 0 || is_dead(client, probe.at)) {
+		if (probe.status == 0 ||
+		    (!is_readable(&client->volume->control.flow,
+				  (uint32_t)(probe.at / rbx_sim_world.slab_bytes)) &&
+		     !has_writes(client, probe.at))) {
 			probe.at += rbx_sim_world.slab_bytes;
 			continue;
 		}

@@ -44,9 +44,14 @@ void rbx_sim_replicas_compare(const struct rbx_sim_client *client, enum rbx_sim_
 
 #define DAMAGES 4u /* of a slab */
 
-static void page_damage(struct rbx_sim_client *client, const struct rbx_slab *slab)
+/* What is behind the end of the volume is not read. */
+static void page_damage(struct rbx_sim_client *client, uint32_t index)
 {
-	uint32_t pages = (1u << rbx_slab_shape(slab)->slab_shift) / RBX_PAGE_BYTES;
+	const struct rbx_volume_map *map = client->volume->control.flow.map;
+	const struct rbx_slab *slab = rbx_slab_at(&map->shape, index);
+	uint64_t slab_bytes = 1u << map->shape.slab_shift;
+	uint32_t pages = (uint32_t)(RBX_MIN(slab_bytes, client->size_bytes - index * slab_bytes) /
+				    RBX_PAGE_BYTES);
 	const struct rbx_piece piece = {
 		.offset_bytes = rbx_random_below(&client->random, pages) * RBX_PAGE_BYTES,
 	};
@@ -68,7 +73,7 @@ void rbx_sim_replicas_damage(struct rbx_sim_client *client)
 		const struct rbx_slab *slab = rbx_slab_at(&map->shape, i / DAMAGES);
 
 		if (rbx_slab_readable(slab) > 1)
-			page_damage(client, slab);
+			page_damage(client, i / DAMAGES);
 	}
 }
 

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/keeper.h"
+#include "client/keeper_state.h"
 #include "client/named.h"
 #include "lib/volume/volume.h"
 #include "sim/fail.h"
@@ -156,7 +156,9 @@ static void aim(struct guest *guest)
 	struct rival *rival = guest->rival;
 	const struct rbx_sim_load *load = &rival->client->load;
 	struct rbx_request *request = &guest->request;
-	uint64_t units = rival->client->size_bytes / load->unit_bytes;
+	/* The client may have made it larger since. */
+	uint64_t units = RBX_MIN(rival->client->size_bytes, rbx_volume_size(rival->volume)) /
+			 load->unit_bytes;
 	uint32_t units_max = (uint32_t)RBX_MIN((uint64_t)load->units_max, units);
 
 	request->op = rbx_random_below(&rival->random, 2) ? RBX_READ : RBX_WRITE;
@@ -326,6 +328,7 @@ static uint64_t part_of_lease(struct rival *rival, uint32_t least, uint32_t most
  * in. */
 int __wrap_rbx_named_grant(struct rbx_named *named, struct rbx_session *session)
 {
+	rbx_sim_given_up_asked();
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++) {
 		struct rival *rival = &rivals[i];
 

@@ -144,7 +144,8 @@ static const enum rbx_sim_site takings[] = {
 	RBX_SIM_SITE_message_cut,     RBX_SIM_SITE_staging_short,
 	RBX_SIM_SITE_slow_client,     RBX_SIM_SITE_memory_slow,
 	RBX_SIM_SITE_bad_memory,      RBX_SIM_SITE_client_cut,
-	RBX_SIM_SITE_rival,
+	RBX_SIM_SITE_rival,	      RBX_SIM_SITE_volume_grows,
+	RBX_SIM_SITE_volume_reserved,
 };
 
 static void draw_named(void)
@@ -170,19 +171,17 @@ static void named_load(void)
 }
 
 /* Servers are cut off, and keep what they have; or they are lost for good. */
-static const enum rbx_sim_site keepings[] = {
-	RBX_SIM_SITE_partition,	      RBX_SIM_SITE_client_crash,
-	RBX_SIM_SITE_server_crash,    RBX_SIM_SITE_client_cut,
-	RBX_SIM_SITE_late_completion, RBX_SIM_SITE_late_placement,
-	RBX_SIM_SITE_scribble,	      RBX_SIM_SITE_stray_write,
-	RBX_SIM_SITE_qp_error,	      RBX_SIM_SITE_no_flush,
-	RBX_SIM_SITE_connect_timeout, RBX_SIM_SITE_connect_cut,
-	RBX_SIM_SITE_clock_skew,      RBX_SIM_SITE_preempt,
-	RBX_SIM_SITE_message_cut,     RBX_SIM_SITE_memory_slow,
-	RBX_SIM_SITE_slow_client,     RBX_SIM_SITE_slow_node,
-	RBX_SIM_SITE_server_drain,    RBX_SIM_SITE_rival,
-	RBX_SIM_SITE_pressure,	      RBX_SIM_SITE_server_restart,
-};
+#define KEEPINGS                                                                    \
+	RBX_SIM_SITE_partition, RBX_SIM_SITE_client_crash, RBX_SIM_SITE_server_crash,      \
+	RBX_SIM_SITE_client_cut, RBX_SIM_SITE_late_completion, RBX_SIM_SITE_late_placement, \
+	RBX_SIM_SITE_scribble, RBX_SIM_SITE_stray_write, RBX_SIM_SITE_qp_error,            \
+	RBX_SIM_SITE_no_flush, RBX_SIM_SITE_connect_timeout, RBX_SIM_SITE_connect_cut,     \
+	RBX_SIM_SITE_clock_skew, RBX_SIM_SITE_preempt, RBX_SIM_SITE_message_cut,           \
+	RBX_SIM_SITE_memory_slow, RBX_SIM_SITE_slow_client, RBX_SIM_SITE_slow_node,        \
+	RBX_SIM_SITE_server_drain, RBX_SIM_SITE_rival, RBX_SIM_SITE_pressure,              \
+	RBX_SIM_SITE_server_restart, RBX_SIM_SITE_volume_grows, RBX_SIM_SITE_volume_reserved
+
+static const enum rbx_sim_site keepings[] = { KEEPINGS };
 
 static void draw_kept(void)
 {
@@ -190,6 +189,26 @@ static void draw_kept(void)
 		1 + rbx_random_below(&rbx_sim_world.random, 2);
 	rbx_sim_world.is_named = true;
 	draw_servers(2, RBX_REPLICAS_MAX + 2, 64);
+}
+
+/* The same, and each volume has a reader beside its client. */
+static void draw_beside(void)
+{
+	draw_kept();
+	rbx_sim_world.has_readers = true;
+}
+
+/* As kept, and clients find servers where these announce themselves. */
+static const enum rbx_sim_site announcings[] = {
+	RBX_SIM_SITE_store_away,    KEEPINGS,
+	RBX_SIM_SITE_store_refuses, RBX_SIM_SITE_store_reply_lost,
+	RBX_SIM_SITE_store_forgets,
+};
+
+static void draw_announced(void)
+{
+	draw_kept();
+	rbx_sim_world.has_store = true;
 }
 
 /* Servers restart, and are the same ones. */
@@ -201,7 +220,8 @@ static const enum rbx_sim_site restarts[] = {
 	RBX_SIM_SITE_connect_timeout, RBX_SIM_SITE_connect_cut,
 	RBX_SIM_SITE_clock_skew,      RBX_SIM_SITE_preempt,
 	RBX_SIM_SITE_message_cut,     RBX_SIM_SITE_memory_slow,
-	RBX_SIM_SITE_rival,
+	RBX_SIM_SITE_rival,	      RBX_SIM_SITE_volume_grows,
+	RBX_SIM_SITE_volume_reserved,
 };
 
 static void draw_restarted(void)
@@ -209,6 +229,16 @@ static void draw_restarted(void)
 	draw_kept();
 	rbx_sim_world.has_memory_files = true;
 	rbx_sim_world.one_replica = rbx_random_below(&rbx_sim_world.random, 2);
+}
+
+/* The same, and in the end some are gone, are given up, and come back. */
+static void draw_given_up(void)
+{
+	draw_restarted();
+	rbx_sim_world.clients_count = 1;
+	rbx_sim_world.gives_up = true;
+	rbx_sim_world.one_replica = rbx_random_below(&rbx_sim_world.random, 4) == 0;
+	rbx_sim_world.requests_wanted = REQUESTS / 8;
 }
 
 /* Too many servers are away at times, and all come back with what they had. */
@@ -222,7 +252,8 @@ static const enum rbx_sim_site outages[] = {
 	RBX_SIM_SITE_connect_timeout, RBX_SIM_SITE_connect_cut,
 	RBX_SIM_SITE_clock_skew,      RBX_SIM_SITE_preempt,
 	RBX_SIM_SITE_message_cut,     RBX_SIM_SITE_memory_slow,
-	RBX_SIM_SITE_slow_client,
+	RBX_SIM_SITE_slow_client,     RBX_SIM_SITE_volume_grows,
+	RBX_SIM_SITE_volume_reserved,
 };
 
 static void draw_outage(void)
@@ -336,8 +367,14 @@ const struct rbx_sim_scenario rbx_sim_scenarios[] = {
 	  SITES(takings), 1, draw_named, named_load, NULL },
 	{ "kept", "named volumes with replicas; servers are lost and clients crash",
 	  SITES(keepings), 3, draw_kept, named_load, NULL },
+	{ "beside", "as kept; programs read the volumes beside their clients",
+	  SITES(keepings), 3, draw_beside, named_load, NULL },
+	{ "announced", "as kept; servers are found in a store, which is away at times",
+	  SITES(announcings), 4, draw_announced, named_load, NULL },
 	{ "restarted", "named volumes; servers with memory files restart, and clients crash",
 	  SITES(restarts), 1, draw_restarted, named_load, NULL },
+	{ "given-up", "named volumes; servers are gone in the end, and are given up",
+	  SITES(restarts), 1, draw_given_up, named_load, NULL },
 	{ "outage", "named volumes; most servers are away together, and requests fail meanwhile",
 	  SITES(outages), 1, draw_outage, outage_load, NULL },
 	{ "endpoint", "programs communicate over endpoints, without a server",

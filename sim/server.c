@@ -8,6 +8,7 @@
 #include "sim/descriptors.h"
 #include "sim/fail.h"
 #include "sim/hands.h"
+#include "sim/store.h"
 #include "sim/tally.h"
 #include "sim/trace.h"
 #include "sim/world.h"
@@ -35,6 +36,7 @@ static void *start(void *arg)
 		rbx_sim_fail("start", "server %u: %s", server->node,
 			     rbx_last_error());
 	server->starts_count++;
+	rbx_sim_announce_begin(server);
 	return NULL;
 }
 
@@ -64,6 +66,36 @@ uint64_t rbx_sim_server_promised(const struct rbx_sim_server *server, uint64_t v
 		server->server ? rbx_volume_find_id(server->server, volume_id) : NULL;
 
 	return kept ? kept->acceptor.promised_epoch : 0;
+}
+
+/* Its place in the tables; -1: it has none, or not all of it. */
+static int slab_place(const struct rbx_server *s, uint64_t volume_id, uint32_t index)
+{
+	const struct rbx_kept_volume *kept = s ? rbx_volume_find_id(s, volume_id) : NULL;
+	struct rbx_lender_loan loan = { 0 };
+
+	while (kept && rbx_lender_next_of(s->lender, kept->holder.id, loan.slab_id, &loan))
+		if (s->slabs[loan.slab_id - 1].map.label == 1 + (uint64_t)index &&
+		    s->slabs[loan.slab_id - 1].map.is_complete)
+			return (int)loan.slab_id - 1;
+	return -1;
+}
+
+bool rbx_sim_server_has_slab(const struct rbx_sim_server *server, uint64_t volume_id,
+			     uint32_t index)
+{
+	return slab_place(server->server, volume_id, index) >= 0;
+}
+
+void *rbx_sim_server_slab(const struct rbx_sim_server *server, uint64_t volume_id, uint32_t index,
+			  uint64_t behind)
+{
+	int place = slab_place(server->server, volume_id, index);
+
+	if (place < 0)
+		return NULL;
+	server->server->slabs[place].behind |= behind;
+	return server->server->workers.slabs[place].addr;
 }
 
 uint64_t rbx_sim_server_incarnation(uint32_t node)
@@ -97,6 +129,7 @@ static void *stop(void *arg)
 			     server->node);
 	rbx_sim_tally(RBX_SIM_TALLY_leases_expired,
 		      stats_of(server).leases_expired);
+	rbx_sim_announce_end(server);
 	rbx_server_stop(server->server);
 	server->server = NULL;
 	return NULL;
@@ -116,6 +149,7 @@ void rbx_sim_server_power_off(struct rbx_sim_server *server)
 	rbx_sim_world.fabric->node_stop(server->node);
 	rbx_sim_descriptors_stop(server->node);
 	server->server = NULL;
+	server->announcement = NULL;
 }
 
 void rbx_sim_servers_name(char *servers, bool all)
@@ -123,6 +157,10 @@ void rbx_sim_servers_name(char *servers, bool all)
 	size_t at = 0;
 
 	servers[0] = '\0';
+	if (rbx_sim_world.has_store) {
+		strcpy(servers, RBX_SIM_STORE_POOL);
+		return;
+	}
 	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++)
 		if (all || rbx_sim_world.servers[i].server)
 			at += (size_t)sprintf(servers + at, "%sn%u:7000",

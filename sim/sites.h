@@ -64,9 +64,20 @@
 	X(client_crash, 100000, 2, "a client stops; another takes its place") \
 	X(rival, 700000, 4,                                                   \
 	  "a client takes the volume of one that crashed, and lives on when that is back") \
+	X(volume_grows, 300000, 6,                                            \
+	  "a named volume becomes larger while it is open")                   \
+	X(volume_reserved, 500000, 0,                                         \
+	  "a named volume has the memory of all its slabs from the beginning") \
 	X(client_cut, 300000, 8,                                              \
 	  "a client is cut off from all servers, within its lease")          \
 	X(slow_client, 300000, 8, "a client stops, within its lease")         \
+	X(store_away, 30000, 6,                                               \
+	  "the store that has the servers of a pool is away, for all or for one") \
+	/* Asked by that store. */                                            \
+	X(store_reply_lost, 50000, 24,                                        \
+	  "it does what is asked, and the answer is lost")                    \
+	X(store_refuses, 50000, 24, "it reports an error, and does nothing")  \
+	X(store_forgets, 100000, 8, "it has forgotten what a watch has missed") \
 	/* Asked by the host. */                                              \
 	X(staging_short, 500000, 0,                                           \
 	  "a client has very little staging memory")                          \

@@ -40,10 +40,13 @@
 	X(plugs, "batches held back by a plug")                               \
 	X(staging_full, "copies that waited for staging memory")              \
 	X(rebuilds, "times that all replicas were there again")               \
+	X(moved, "replicas that moved to servers with more memory free")      \
 	X(racks_survived, "racks lost, and no page with them")                \
 	X(volumes_taken, "named volumes of a crashed client, taken by another") \
 	X(rivals, "named volumes of a crashed client, opened by a rival")     \
 	X(formers, "rivals that had the volume open when it was taken over")  \
+	X(beside_reads, "reads beside a writer, none of them older than promised") \
+	X(beside_failed, "the same that failed, as too few servers could be asked") \
 	X(former_requests, "requests of former writers that ended after that") \
 	X(opened_without, "named volumes opened without a server that was lost since") \
 	X(returned, "servers that were out, back in a named volume that was open") \
@@ -54,11 +57,20 @@
 	X(away_requests, "requests that failed for that")                     \
 	X(extents_kept, "extents of servers that return, used as they are")   \
 	X(extents_stale, "the same, copied as they have missed writes")        \
+	X(announcements_over, "leases of servers in a store that ran out")   \
+	X(done_without_store, "requests of open volumes that ended while a store was away") \
+	X(reserved, "looks at reserved volumes, of which each slab had memory") \
+	X(grown, "named volumes that became larger while they were open")     \
+	X(grown_unheard, "the same, of a client that died before it knew")    \
 	X(renames, "named volumes that got another name")                     \
 	X(slabs_restored, "slabs that were there again after a restart")      \
 	X(slabs_lost, "slabs that lost their last replica, if allowed")       \
 	X(lost_requests, "requests that failed for that, and none of old")    \
 	X(holes_looked_at, "looks at a slab that was lost and written since") \
+	X(given_up, "times that servers were given up")                       \
+	X(kept_by_decree, "slabs that others had, and that were read")        \
+	X(lost_by_decree, "slabs that no other one had, and that failed")     \
+	X(opened_by_gone, "volumes opened without those that had given up the rest") \
 	X(healed_under_load, "requests outstanding when the world healed")    \
 	X(endpoint_messages, "messages over endpoints, each the next one")    \
 	X(endpoint_reads, "reads over endpoints: what was written before")    \

@@ -136,6 +136,7 @@ static void visit_once(struct rbx_sim_client *client)
 
 	if (!visit || !buffers)
 		abort();
+	options.size_max = 0;
 	rbx_sim_servers_name(servers, false);
 	if (rbx_volume_open(client->ctx, &client->visited, servers, bytes,
 			    &options)) {

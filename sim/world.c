@@ -14,6 +14,7 @@
 #include "sim/command.h"
 #include "sim/fail.h"
 #include "sim/host/machine.h"
+#include "sim/store.h"
 #include "sim/tally.h"
 #include "sim/trace.h"
 
@@ -76,12 +77,14 @@ static void direct_volumes(void)
 		rbx_sim_client_open(&world->clients[i]);
 	for (uint32_t i = 0; i < world->clients_count; i++)
 		rbx_sim_load_start(&world->clients[i]);
+	rbx_sim_besides_start();
 	while (load_goes_on())
 		rbx_sim_harm_now_and_then();
 	world->stopping = true;
 	for (uint32_t i = 0; i < world->clients_count; i++)
 		rbx_sim_wake_all(&world->clients[i].waiters);
 	rbx_sim_sites_heal();
+	rbx_sim_store_heal();
 	rbx_sim_harm_heal();
 	rbx_sim_finish();
 }
@@ -155,6 +158,7 @@ static void prepare(const struct rbx_sim_options *options)
 	rbx_sim_sites_draw();
 	rbx_sim_fibers_init(options->seed);
 	rbx_sim_machines_init(options->seed, world->fabric);
+	rbx_sim_store_init(options->seed);
 	world->fabric->begin(options->seed);
 	options->scenario->draw();
 	for (uint32_t i = 0; i < world->servers_count; i++)
@@ -171,6 +175,9 @@ static void prepare(const struct rbx_sim_options *options)
 	}
 }
 
+/* Some threads look again for ever, each few seconds. Other runs end within minutes. */
+#define RUN_ENDS_NS (1800000 * RBX_SIM_MS)
+
 void rbx_sim_run(const struct rbx_sim_options *options)
 {
 	bool is_done = false;
@@ -178,8 +185,11 @@ void rbx_sim_run(const struct rbx_sim_options *options)
 	prepare(options);
 	print_begin();
 	(void)rbx_sim_spawn(0, direct, &is_done);
-	while (rbx_sim_step())
+	while (rbx_sim_step()) {
 		rbx_sim_check();
+		if (rbx_sim_now() > RUN_ENDS_NS)
+			rbx_sim_fail("liveness", "it does not end");
+	}
 	if (!is_done)
 		rbx_sim_fail("liveness", "no event is left, so nothing can happen any more");
 	rbx_sim_print_end();

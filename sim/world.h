@@ -14,8 +14,12 @@
  *	client_cut.c  a client that reaches no server for a while
  *	rival.c    a former writer of a client's named volume, which lives on
  *	outage.c   servers that are away together, and come back
+ *	announced.c  servers that announce themselves in a store, which is away at times
+ *	beside.c   programs that only read a client's named volume
+ *	growth.c   named volumes that become larger while they are open
  *	comings.c  counts servers that come to named volumes, and come again
  *	racks.c    servers in racks, which are lost as a whole
+ *	given_up.c servers that are gone in the end, and are given up
  *	drain.c    a server that is asked to end
  *	check.c    invariants after every event
  *	replicas.c whether replicas are equal
@@ -53,6 +57,7 @@ struct rbx_sim_server {
 	uint32_t node;
 	uint64_t memory_bytes;
 	struct rbx_server *server; /* NULL: the machine has no power */
+	struct rbx_announcement *announcement; /* NULL: none, or it has ended */
 	uint32_t starts_count;
 	bool is_for_good; /* off for good */
 	struct rbx_sim_fiber *drain; /* the fiber that ends it; NULL: none does */
@@ -91,7 +96,8 @@ struct rbx_sim_client {
 	uint32_t node;
 	struct rbx_options options;
 	struct rbx_volume_options volume_options;
-	uint64_t size_bytes;
+	uint64_t size_bytes; /* of its volume: what has been acknowledged */
+	uint64_t wanted_bytes; /* that a named volume is to grow to; no more: it is not */
 	uint64_t window_bytes; /* the most that its options allow */
 	struct rbx_context *ctx;
 	struct rbx_volume *volume; /* NULL: not open */
@@ -110,12 +116,19 @@ struct rbx_sim_client {
 	bool is_open; /* its volume, and stays so */
 	bool is_offered; /* servers, at this moment: */
 	struct rbx_sim_fiber *offers; /* adds them to its named volume; or NULL */
+	bool is_reserved; /* its named volume */
+	bool is_growing; /* the same, by: */
+	struct rbx_sim_fiber *grows; /* or NULL */
 	bool is_made; /* its named volume */
 	bool has_other_name; /* that volume, when it was opened last */
 	bool is_renamed; /* that was tried in this life of the client, or is not wanted */
 	/* It has crashed, its named volume had all replicas, and the record says so. */
 	bool left_all_copies;
 	uint32_t left_out_count; /* servers of that volume that were OUT then */
+	/* The last moments when its volume was over, and when servers of it were away (outage.c) */
+	uint64_t over_at_ns, away_at_ns;
+	uint32_t left_in_count; /* and IN */
+	uint32_t left_members_count; /* all of its servers */
 	struct rbx_sim_fiber *starts; /* starts its machine again */
 	struct rbx_sim_fiber *loop; /* of a program that polls itself; or NULL */
 	bool loop_ends;
@@ -141,9 +154,12 @@ struct rbx_sim_world {
 	bool one_replica; /* volumes have one replica, and survive no harm */
 	bool is_named; /* volumes have names, and outlive their clients */
 	bool has_memory_files; /* servers that restart are the same ones, and keep those volumes */
+	bool has_readers; /* of these volumes, beside their clients */
+	bool has_store; /* where servers announce themselves, and clients find them */
 	bool may_lose; /* harm is done all the same, and slabs are lost */
 	bool may_fail; /* harm is done all the same, requests fail, and nothing is lost */
 	bool waits_bounded; /* harm comes singly, and each request ends in time */
+	bool gives_up; /* in the end, servers are gone and are given up */
 	bool is_quiet; /* no faults at all: a measurement */
 	uint64_t requests_wanted;
 	uint64_t others_done; /* by programs without a volume */
@@ -163,12 +179,18 @@ void rbx_sim_server_start(struct rbx_sim_server *server);
 void rbx_sim_server_stop(struct rbx_sim_server *server);
 void rbx_sim_server_power_off(struct rbx_sim_server *server);
 uint32_t rbx_sim_servers_up(void);
-/* "n1:7000,n2:7000": the servers that have power; or all. */
+/* "n1:7000,n2:7000": the servers that have power; or all. Or where they announce themselves. */
 void rbx_sim_servers_name(char *servers, bool all);
 /* Slabs lent to all clients. Takes the server's lock: only from a fiber. */
 uint64_t rbx_sim_server_lent(const struct rbx_sim_server *server);
 /* The writer epoch that it has promised; 0: none. */
 uint64_t rbx_sim_server_promised(const struct rbx_sim_server *server, uint64_t volume_id);
+/* Whether it has all of a slab of a volume, by its labels. */
+bool rbx_sim_server_has_slab(const struct rbx_sim_server *server, uint64_t volume_id,
+			     uint32_t index);
+/* The memory of it, or NULL. It says that these extents are behind. */
+void *rbx_sim_server_slab(const struct rbx_sim_server *server, uint64_t volume_id, uint32_t index,
+			  uint64_t behind);
 /* The incarnation that the server of a node reports; 0: it has not started. */
 uint64_t rbx_sim_server_incarnation(uint32_t node);
 
@@ -199,11 +221,41 @@ struct rbx_volume *rbx_sim_named_take(struct rbx_sim_client *client);
 void rbx_sim_named_remove(struct rbx_sim_client *client);
 /* The client is about to crash. */
 void rbx_sim_named_left(struct rbx_sim_client *client);
+/* Whether it cannot be opened any more if one of its servers is lost for good: it was made when few
+ * servers had announced themselves. */
+bool rbx_sim_named_needs_all(const struct rbx_sim_client *client);
+/* How many servers the record of its volume names, or did when it was left. */
+uint32_t rbx_sim_named_members(const struct rbx_sim_client *client);
 /* A server has come to it, or has returned. */
 void rbx_sim_named_returned(struct rbx_volume *volume);
 /* Whether the next client may rely on it that all replicas are there: enough servers have accepted
  * a record that says so. Also of a volume without a name. */
 bool rbx_sim_named_is_said(const struct rbx_volume *volume);
+
+/* spare.c */
+bool rbx_sim_all_survive_a_loss(void);
+/* Whether a server may lose its memory now; begin to drain; end, which loses what it has for good.
+ */
+bool rbx_sim_may_be_emptied(void);
+bool rbx_sim_may_be_one_fewer(void);
+bool rbx_sim_may_end(void);
+/* Whether a server that has drained may end. A client that has crashed meanwhile may not do without
+ * it. */
+bool rbx_sim_may_stop(void);
+
+/* growth.c */
+
+/* That a volume which is reserved has memory for all its slabs. */
+void rbx_sim_growth_memory(const struct rbx_sim_client *client);
+/* What its volume may grow to. */
+uint64_t rbx_sim_growth_most(const struct rbx_sim_client *client);
+/* Now and then. Returns whether it is about to become larger, or has become so just now. */
+bool rbx_sim_growth_begins(struct rbx_sim_client *client);
+void rbx_sim_growth_join(struct rbx_sim_client *client);
+/* In the end: what has failed is tried until its servers agree on a size. */
+void rbx_sim_growth_settles(struct rbx_sim_client *client);
+/* It was opened: it has one of the sizes that it may have. */
+void rbx_sim_growth_opened(struct rbx_sim_client *client);
 
 /* comings.c */
 /* Servers that have started without their memory are offered to its named volume, if it is open. */
@@ -213,6 +265,19 @@ void rbx_sim_comings_join(struct rbx_sim_client *client);
 /* Opens it by a context of another machine: as it is, by whichever name. */
 int rbx_sim_named_open_for(const struct rbx_sim_client *client, struct rbx_context *ctx,
 			   struct rbx_volume **volume);
+
+/* The same, only to read it. */
+int rbx_sim_named_open_beside(const struct rbx_sim_client *client, struct rbx_context *ctx,
+			      struct rbx_volume **volume);
+
+/* beside.c: nothing is done in worlds without readers. */
+void rbx_sim_besides_start(void);
+/* No load and no harm any more: waits until they have closed. */
+void rbx_sim_besides_rest(void);
+/* All is whole: the reader reads all of the volume of this client, and ends. */
+void rbx_sim_beside_end(struct rbx_sim_client *client);
+/* The oldest moment that a read of it may depend on; or UINT64_MAX. */
+uint64_t rbx_sim_beside_oldest(const struct rbx_sim_client *client);
 
 /* rival.c */
 /* The client has crashed. Returns whether another one has its volume from now on. */
@@ -281,19 +346,36 @@ void rbx_sim_loss_repair(void (*offer)(void));
 /* outage.c */
 /* Now and then most servers are away. */
 void rbx_sim_outages_harm(void);
-/* Whether a request may have ended so in a world where too many servers are away at times. */
-bool rbx_sim_outage_excuses(const struct rbx_request *request);
+/* After every event: whether servers of the volume are away. */
+void rbx_sim_outage_look(struct rbx_sim_client *client);
+/* Whether a request may have ended so in a world where too many servers are away at times: one
+ * of those of its volume was, or its slab is of no use. */
+bool rbx_sim_outage_excuses(const struct rbx_sim_client *client, const struct rbx_sim_slot *slot);
 /* In such a world, when it has healed: each volume serves all requests again, without being opened
  * anew. */
 void rbx_sim_outage_over(void);
+
+/* given_up.c: nothing is done in worlds that do not give up */
+/* All is read, and the volume is open. It is so afterwards, with new servers. */
+void rbx_sim_given_up(struct rbx_sim_client *client);
+/* Before a server is asked for a volume, by any client. */
+void rbx_sim_given_up_asked(void);
+
+/* announced.c: nothing is done in worlds without a store. */
+/* On the machine of a server: it announces itself, as it is now, no more. */
+void rbx_sim_announce_begin(struct rbx_sim_server *server);
+void rbx_sim_announce_now(struct rbx_sim_server *server);
+void rbx_sim_announce_end(struct rbx_sim_server *server);
+/* Now and then the store is away. */
+void rbx_sim_announced_harm(void);
+/* When all has healed: everybody knows which servers there are. */
+void rbx_sim_announced_over(void);
 
 /* harm.c */
 void rbx_sim_harm_init(void);
 void rbx_sim_harm_now_and_then(void);
 void rbx_sim_harm_heal(void);
 
-/* Whether a server that has drained may end now. */
-bool rbx_sim_harm_may_stop(void);
 /* Whether the machines of all these servers may fail at once, and no slab is lost if its replicas
  * are in different ones. */
 bool rbx_sim_harm_may_take(bool (*is_one)(const struct rbx_sim_server *server, uint32_t which),

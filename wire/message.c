@@ -155,6 +155,18 @@ static void walk_volume(struct rbx_cursor *c, struct rbx_wire_message *m)
 	rbx_cursor_zeros(c, 4);
 }
 
+static void walk_volume_id(struct rbx_cursor *c, struct rbx_wire_message *m)
+{
+	rbx_cursor_u64(c, &m->volume_id);
+}
+
+static void walk_reading(struct rbx_cursor *c, struct rbx_wire_message *m)
+{
+	rbx_wire_walk_record(c, &m->reading.record);
+	rbx_cursor_u64(c, &m->reading.changes_count);
+	rbx_cursor_u64(c, &m->reading.losses_count);
+}
+
 static void walk_record(struct rbx_cursor *c, struct rbx_wire_message *m)
 {
 	rbx_wire_walk_record(c, &m->record);
@@ -218,6 +230,8 @@ static const struct layout layouts[RBX_WIRE_TYPES_END] = {
 	[RBX_WIRE_INTENTS] = { 936, false, walk_intents },
 	[RBX_WIRE_SLAB_INCOMPLETE] = { 8, true, walk_slab_id },
 	[RBX_WIRE_VOLUME_BEHIND] = { 0, false, walk_nothing },
+	[RBX_WIRE_VOLUME_READ] = { 8, false, walk_volume_id },
+	[RBX_WIRE_VOLUME_READING] = { 752, false, walk_reading },
 };
 
 RBX_STATIC_ASSERT(352 == 6 * 8 + 4 * 4 + RBX_SERVER_LABELS_BYTES + RBX_WIRE_PROOF_BYTES &&
@@ -232,6 +246,7 @@ RBX_STATIC_ASSERT(736 == RBX_WIRE_VOLUME_NAME_BYTES + RBX_CREDENTIAL_BYTES + 6 *
 				 4 * 4 + 9 * RBX_WIRE_MEMBERS_MAX,
 		  "a record");
 RBX_STATIC_ASSERT(832 == 736 + RBX_WIRE_HOLDER_BYTES + 3 * 8 + 8, "VOLUME");
+RBX_STATIC_ASSERT(752 == 736 + 2 * 8, "VOLUME_READING");
 RBX_STATIC_ASSERT(856 == 16 + 56 * RBX_WIRE_LABELS_MAX, "LABELS_REPLY");
 RBX_STATIC_ASSERT(936 == 8 + 32 * RBX_WIRE_INTENTS_MAX &&
 			  RBX_WIRE_HEADER_BYTES + 936 <= RBX_WIRE_MESSAGE_BYTES_MAX,
@@ -342,6 +357,10 @@ static bool message_makes_sense(const struct rbx_wire_message *m)
 		return volume_open_makes_sense(&m->volume_open);
 	case RBX_WIRE_VOLUME:
 		return volume_makes_sense(&m->volume);
+	case RBX_WIRE_VOLUME_READ:
+		return m->volume_id != 0;
+	case RBX_WIRE_VOLUME_READING:
+		return rbx_wire_record_makes_sense(&m->reading.record) && m->reading.record.epoch;
 	case RBX_WIRE_VOLUME_ACCEPT:
 		return rbx_wire_record_makes_sense(&m->record) && m->record.epoch;
 	case RBX_WIRE_VOLUME_RESERVE:

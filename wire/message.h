@@ -64,6 +64,8 @@ enum rbx_wire_type {
 	RBX_WIRE_INTENTS, /* client: what may be written just now, of these slabs */
 	RBX_WIRE_SLAB_INCOMPLETE, /* client: the contents of this slab do not count any more */
 	RBX_WIRE_VOLUME_BEHIND, /* client: the same of all slabs of the volume */
+	RBX_WIRE_VOLUME_READ, /* client: this session only reads this volume; how is it? */
+	RBX_WIRE_VOLUME_READING, /* server: so; and whether its labels have changed */
 	RBX_WIRE_TYPES_END,
 };
 
@@ -147,6 +149,14 @@ struct rbx_wire_volume {
 	uint32_t is_open; /* 1: that writer's session is there */
 };
 
+struct rbx_wire_volume_reading {
+	struct rbx_wire_record record;
+	/* Two numbers that differ from those of an earlier answer of the session if meanwhile any
+	 * label has changed; and if any slab has ceased to be complete here. */
+	uint64_t changes_count;
+	uint64_t losses_count;
+};
+
 struct rbx_wire_loan {
 	uint64_t slab_id;
 	uint64_t remote_addr;
@@ -198,6 +208,8 @@ struct rbx_wire_message {
 		struct rbx_wire_volume_open volume_open;
 		uint64_t cursor; /* VOLUME_LIST, LABELS: 0, then what the answer said */
 		struct rbx_wire_volume volume;
+		uint64_t volume_id; /* VOLUME_READ */
+		struct rbx_wire_volume_reading reading; /* VOLUME_READING */
 		struct rbx_wire_record record; /* VOLUME_ACCEPT */
 		struct rbx_wire_labels labels;
 		struct rbx_wire_intents intents;

@@ -122,7 +122,7 @@ bool rbx_wire_record_makes_sense(const struct rbx_wire_record *r)
 	return rbx_wire_volume_name_makes_sense(r->name) &&
 	       rbx_credential_makes_sense(r->owner) && r->volume_id &&
 	       !(r->flags & ~(RBX_WIRE_CHECKSUMS | RBX_WIRE_EVEN | RBX_WIRE_RESERVED |
-			      RBX_WIRE_REMOVED)) &&
+			      RBX_WIRE_LOST | RBX_WIRE_UNSURE | RBX_WIRE_REMOVED)) &&
 	       members_make_sense(r) &&
 	       r->copies <= r->replicas &&
 	       !r->epoch == !r->version && !r->epoch == !r->members_count;

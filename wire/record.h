@@ -27,6 +27,11 @@ enum rbx_wire_record_flags {
 	RBX_WIRE_CHECKSUMS = 1, /* each page has one, kept with its slab */
 	RBX_WIRE_EVEN = 2, /* the writer has closed it, and the replicas of each slab are equal */
 	RBX_WIRE_RESERVED = 4, /* the memory of each slab was borrowed before its first write */
+	/* Servers were given up: a slab of which none has a label is lost, or was never written. */
+	RBX_WIRE_LOST = 8,
+	/* The same, and those left may not know that one of them was OUT: until the volume is EVEN,
+	 * replicas may differ in what is behind as well. */
+	RBX_WIRE_UNSURE = 16,
 	/* There is no such volume any more. A server says so; nobody may tell it to a server. */
 	RBX_WIRE_REMOVED = 0x10000,
 };

@@ -97,12 +97,16 @@ static void take_queue_pairs(struct bench *bench)
 	(void)cli_set_number(&queue_pairs, text, reason, sizeof(reason));
 }
 
-/* A named volume is as long as it was made. Returns 0 or an exit code. */
-static int take_length(struct bench *bench)
+/* A named volume is what it was made. Returns 0 or an exit code. */
+static int take_shape(struct bench *bench)
 {
+	struct rbx_volume_status status;
 	int rc;
 
+	rbx_volume_status(bench->volume, &status);
 	bench->options->volume_bytes = rbx_volume_size(bench->volume);
+	bench->options->volume.replicas = status.replicas;
+	bench->options->volume.checksums = status.checksums;
 	rc = bench_block_check(bench->options);
 	return rc ? rc : make_checks(bench);
 }
@@ -123,11 +127,13 @@ static int bench_open(struct bench *bench)
 	o->volume.event = bench_events_note;
 	o->volume.user = &bench->events;
 	o->volume.name = is_named ? o->volume_name : NULL;
+	cli_interrupt_ends_at_once(true);
 	rc = rbx_volume_open(bench->ctx, &bench->volume, o->pool,
 			     o->volume_bytes, &o->volume);
+	cli_interrupt_ends_at_once(false);
 	if (rc)
 		return cli_fail(&bench_command, "%s", rbx_last_error());
-	rc = is_named ? take_length(bench) : 0;
+	rc = is_named ? take_shape(bench) : 0;
 	return rc ? rc : make_loads(bench);
 }
 

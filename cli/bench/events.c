@@ -2,8 +2,8 @@
 /*
  * Prints events of the volume: servers that were lost, and replicas that were rebuilt.
  *
- * The library calls the callback from its own thread, which must not wait. So the
- * callback only stores the line, and the thread that watches the run prints it.
+ * The library calls the callback from a thread of its own. It only stores the line, so that the
+ * thread that watches the run prints it between two of its own.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -35,10 +35,16 @@ void bench_events_note(struct rbx_volume *volume,
 	}
 	pthread_mutex_lock(&events->lock);
 	line = events->lines[events->count++ % LINES_COUNT];
-	snprintf(line, sizeof(events->lines[0]), "%s: %s%s%u slabs, %s",
-		 rbx_event_name(event->kind), event->server,
-		 *event->server ? ", " : "", event->slab_count, event->reason);
-	if (event->kind == RBX_EVENT_SERVER_DOWN && !*events->down)
+	if (event->kind == RBX_EVENT_STOPPED || event->kind == RBX_EVENT_GOES_ON)
+		snprintf(line, sizeof(events->lines[0]), "the volume %s: %s%s%s",
+			 rbx_event_name(event->kind), event->server, *event->server ? ", " : "",
+			 event->reason);
+	else
+		snprintf(line, sizeof(events->lines[0]), "%s: %s%s%u slabs, %s",
+			 rbx_event_name(event->kind), event->server, *event->server ? ", " : "",
+			 event->slab_count, event->reason);
+	if (event->kind == RBX_EVENT_STOPPED ||
+	    (event->kind == RBX_EVENT_SERVER_DOWN && !*events->down))
 		snprintf(events->down, sizeof(events->down), "%s", line);
 	pthread_mutex_unlock(&events->lock);
 }

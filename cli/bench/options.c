@@ -37,6 +37,10 @@ static int check_options(const struct bench_options *o)
 						"--checksums: a named volume is as it was made");
 	if (o->volume.take_over && !*o->volume_name)
 		return cli_fail(&bench_command, "--take-over needs --volume-name NAME");
+	if (o->volume.read_only &&
+	    (!*o->volume_name || o->read_percent != 100 || o->verify || o->volume.take_over))
+		return cli_fail(&bench_command, "--read-only needs --volume-name NAME and --op read, "
+						"and goes with neither --verify nor --take-over");
 	if (o->volume_bytes % 4096)
 		return cli_fail(&bench_command, "--volume %" PRIu64
 				" is not a multiple of 4096; round it up",

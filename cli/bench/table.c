@@ -120,6 +120,9 @@ static const struct cli_option options[] = {
 	{ "take-over", NULL, "take it from the program that has it open", cli_set_flag,
 	  .field = &OPTIONS.volume.take_over,
 	  .details = "That program can neither read nor write it any more." },
+	{ "read-only", NULL, "leave it to the program that has it open", cli_set_flag,
+	  .field = &OPTIONS.volume.read_only,
+	  .details = "With `--op read` and --volume-name. That program may write meanwhile." },
 	{ "replicas", "N", "copies of the data, on as many servers", cli_set_number,
 	  &OPTIONS.volume.replicas, .group = "Load", .min = 1, .max = 3 },
 	{ "spread", "NAME", "keep copies where this label of the servers differs", cli_set_text,
@@ -127,6 +130,7 @@ static const struct cli_option options[] = {
 	  .details = "As long as there is a choice. A server without that label shares its fate "
 		     "with no other." },
 	CLI_COPY_RATE(OPTIONS.volume),
+	CLI_CRASH_COPY(OPTIONS.volume),
 	{ "op", "read|write|mix:PCT", "what to do; PCT percent are reads", set_op,
 	  OPTIONS.op, .max = sizeof(OPTIONS.op), .words = "read|write|mix:",
 	  .like = cli_set_text },

@@ -55,6 +55,8 @@ static int options_write(void)
 		err = number_write("peer_timeout_ms", page_wanted.peer_timeout_ms);
 	if (!err && page_wanted.copy_rate)
 		err = number_write("copy_rate", page_wanted.copy_rate);
+	if (!err && page_wanted.crash_copy)
+		err = number_write("crash_copy", page_wanted.crash_copy);
 	if (!err)
 		err = number_write("insecure", page_wanted.insecure);
 	if (!err)
@@ -112,7 +114,7 @@ static const char *attach_sentence(int err)
 	case -ENODEV:
 		return "a server is not reached through an RDMA device";
 	case -EXDEV:
-		return "all servers must be reached through one RDMA device";
+		return "a server is reached through one RDMA device more than a volume can use";
 	case -EACCES:
 		return "a server refuses the secret, or wants one; give its --secret-file";
 	case -EPERM:
@@ -120,12 +122,8 @@ static const char *attach_sentence(int err)
 	case -ENOSPC:
 	case -EDQUOT:
 		return "the servers do not lend that much; ask for less, or name more servers";
-	case -EEXIST:
-		return "a server is named twice, or has two of the addresses";
 	case -EOPNOTSUPP:
 		return "a server is reached through an iWARP device, which is not supported";
-	case -EMEDIUMTYPE:
-		return "the servers lend slabs of different sizes; start them with the same --slab";
 	case -ENOENT:
 	case -ENXIO:
 		return "there is no such --backup device";
@@ -138,7 +136,8 @@ static const char *attach_sentence(int err)
 	case -EFBIG:
 		return "the --backup device is smaller than --size";
 	case -EINVAL:
-		return "the kernel does not take these options; its log (dmesg) says which";
+		return "the kernel does not take these options, a server is named twice or has two of the "
+		       "addresses, or the servers lend slabs of different sizes; its log (dmesg) says which";
 	default:
 		return strerror(-err);
 	}
@@ -155,9 +154,6 @@ static const char *volume_sentence(int err)
 		return "another client has opened the volume meanwhile; try again";
 	case -EACCES:
 		return "a server refuses the secret, or the volume belongs to another --credential";
-	case -EOPNOTSUPP:
-		return "the volume has checksums, which the kernel cannot keep yet, or a server is "
-		       "reached through an iWARP device";
 	case -E2BIG:
 		return "the volume is too large for this machine: its map would take more than an "
 		       "eighth of the memory";

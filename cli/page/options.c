@@ -23,8 +23,8 @@ static const struct cli_option attach_options[] = {
 	{ "pool", "POOL", "memory servers, by numbers and not by names",
 	  cli_set_text, page_wanted.pool, .max = sizeof(page_wanted.pool),
 	  .is_required = true, .argument = CLI_ARGUMENT_ADDRESS,
-	  .details = CLI_POOL_DETAILS " It is read once. All servers are reached through one "
-		     "RDMA device." },
+	  .details = CLI_POOL_DETAILS " It is read once. All servers are reached through RDMA "
+		     "devices, one or several." },
 	{ "size", "SIZE", "size of the device, a multiple of 4096 bytes", cli_set_size,
 	  &page_wanted.size_bytes, .min = 4096, .max = 1ull << 46,
 	  .is_required = true, .or_next = true },
@@ -84,6 +84,7 @@ static const struct cli_option attach_options[] = {
 	  cli_set_number, &page_wanted.peer_timeout_ms, .min = 400, .max = 600000,
 	  .unit = "ms" },
 	CLI_COPY_RATE(page_wanted),
+	CLI_CRASH_COPY(page_wanted),
 	{ "secret-file", "FILE", "file with the secret shared with the servers",
 	  cli_set_text, page_wanted.secret_file, .group = "Connection",
 	  .max = sizeof(page_wanted.secret_file), .argument = CLI_ARGUMENT_FILE,

@@ -105,6 +105,7 @@ struct page_wanted {
 	uint64_t size_bytes;
 	uint64_t backup_buffer_bytes;
 	uint64_t copy_rate;
+	uint64_t crash_copy;
 	uint32_t replicas;
 	uint32_t queue_pairs;
 	uint32_t queue_depth;

@@ -16,7 +16,7 @@ static const struct cli_option add_server_options[] = {
 	{ "server", "IP:PORT", "the memory server, by numbers and not by names", cli_set_text,
 	  server, .max = sizeof(server), .is_required = true, .place = CLI_OPTION_OR_WORD,
 	  .argument = CLI_ARGUMENT_ADDRESS,
-	  .details = "It is reached through the RDMA device of the others, and has their secret." },
+	  .details = "It is reached through an RDMA device, and has the secret of the others." },
 	{ "name", "NAME", "name of the volume", cli_set_text, name, .max = sizeof(name) },
 };
 
@@ -42,7 +42,7 @@ const char *page_server_sentence(int err)
 	case -EEXIST:
 		return "it is one of the servers, and has not been given up yet; try again";
 	case -EAGAIN:
-		return "it is just being given up; try again";
+		return "it cannot be taken just now; try again";
 	case -EOPNOTSUPP:
 		return "a named volume with one replica gets servers when it is not attached: rdmabox "
 		       "volume add-server does that";
@@ -51,8 +51,9 @@ const char *page_server_sentence(int err)
 	case -ETIMEDOUT:
 		return "it does not answer; see that it serves with --fabric verbs";
 	case -ENODEV:
+		return "it is not reached through an RDMA device";
 	case -EXDEV:
-		return "it is not reached through the RDMA device of the others";
+		return "it is reached through one RDMA device more than a volume can use";
 	case -EACCES:
 		return "it has another secret than the others";
 	case -EPERM:

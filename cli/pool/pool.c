@@ -75,11 +75,11 @@ static struct pool_row *rows_read(size_t *count, char *trouble, size_t trouble_b
 	return NULL;
 }
 
-/* Whether all servers answered, and no volume lacks one. */
+/* Whether the pool could be read, all its servers answered, and no volume lacks one. */
 static bool is_well(const struct pool_status *status)
 {
 	const struct pool_volumes *volumes = status->volumes;
-	bool is_so = !*volumes->error;
+	bool is_so = !*status->trouble && !*volumes->error;
 	size_t i;
 
 	for (i = 0; i < status->count; i++)

@@ -3,8 +3,8 @@
  * rdmabox serve: lends this machine's memory until it is told to stop.
  *
  * The server runs in threads of the library; this thread only waits for a
- * signal. SIGTERM and SIGINT drain (drain.c). With a configuration file SIGHUP reads it
- * again (reload.c); without one it ends the process, as a closed terminal should.
+ * signal. SIGTERM and SIGINT drain (drain.c). SIGHUP reads the configuration file and the
+ * secrets again (reload.c); without any of these it ends the process, as a closed terminal should.
  *
  * The signals are blocked before the first thread starts, so that every thread
  * inherits that and only sigwait() sees them.
@@ -48,6 +48,13 @@ static void tell_if_everywhere(const struct http *http)
 			   "of this machine, for everybody who reaches it\n");
 }
 
+/* What SIGHUP reads again. */
+static bool has_files(void)
+{
+	return *serve_options.config || *serve_options.server.secrets_file ||
+	       *serve_options.server.secret_file;
+}
+
 /* Until a signal ends it. */
 static void wait_and_reload(struct rbx_server *server, const sigset_t *ends, int argc,
 			    char **argv)
@@ -55,7 +62,7 @@ static void wait_and_reload(struct rbx_server *server, const sigset_t *ends, int
 	sigset_t signals = *ends;
 	int signal_number;
 
-	if (*serve_options.config)
+	if (has_files())
 		sigaddset(&signals, SIGHUP);
 	while (!sigwait(&signals, &signal_number) && signal_number == SIGHUP)
 		serve_reload(server, argc, argv);
@@ -126,7 +133,7 @@ int cli_serve(int argc, char **argv)
 	sigaddset(&ends, SIGTERM);
 	sigaddset(&ends, SIGINT);
 	pthread_sigmask(SIG_BLOCK, &ends, NULL);
-	if (*serve_options.config)
+	if (has_files())
 		signal(SIGHUP, SIG_DFL); /* nohup(1) would have it thrown away */
 	else
 		pthread_sigmask(SIG_UNBLOCK, &reloads, NULL);

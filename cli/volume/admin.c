@@ -46,6 +46,7 @@ static const struct cli_option create_options[] = {
 	  .field = &volume_wanted.reserve,
 	  .details = "Then no write ends with ENOSPC. If the servers have not so much free, the volume "
 		     "is not made. `rdmabox volume grow` reserves what is new, too." },
+	VOLUME_OVERCOMMIT,
 	VOLUME_REACH,
 };
 
@@ -81,6 +82,7 @@ static int create_call(struct rbx_context *ctx)
 	options.keep_s = volume_wanted.keep_s;
 	options.replicas = volume_wanted.replicas;
 	options.checksums = volume_wanted.checksums;
+	options.overcommit = volume_wanted.overcommit;
 	if (volume_wanted.reserve)
 		return create_reserved(ctx, &options);
 	return rbx_volume_create(ctx, volume_wanted.pool, volume_wanted.name,
@@ -109,26 +111,44 @@ static const struct cli_option grow_options[] = {
 	VOLUME_NAME,
 	{ "size", "SIZE", "bytes that it will have, a multiple of 4096", cli_set_size,
 	  &volume_wanted.size_bytes, .min = 4096, .max = 1ull << 46, .is_required = true },
-	VOLUME_POOL("servers that have it, all of them"),
+	VOLUME_POOL("servers that have it; more than half of them must be there"),
+	VOLUME_OVERCOMMIT,
 	VOLUME_REACH,
 };
 
 static int grow_call(struct rbx_context *ctx)
 {
-	return rbx_volume_grow(ctx, volume_wanted.pool, volume_wanted.name,
-			       volume_wanted.size_bytes);
+	int (*grow)(struct rbx_context *ctx, const char *servers, const char *name,
+		    uint64_t size) =
+		volume_wanted.overcommit ? rbx_volume_grow_beyond : rbx_volume_grow;
+
+	return grow(ctx, volume_wanted.pool, volume_wanted.name, volume_wanted.size_bytes);
+}
+
+/* Servers that are away are told of, if it goes on without them. */
+static int change(const struct cli_command *command, int argc, char **argv,
+		  int (*call)(struct rbx_context *ctx))
+{
+	int rc = volume_call(command, argc, argv, call, "");
+
+	volume_away_print(command,
+			  ", and learns of it when a program opens the volume while it is there");
+	volume_away_forget();
+	return rc;
 }
 
 static int grow(int argc, char **argv)
 {
-	return volume_call(&volume_grow_command, argc, argv, grow_call, "");
+	return change(&volume_grow_command, argc, argv, grow_call);
 }
 
 const struct cli_command volume_grow_command = {
 	.name = "volume grow",
 	.purpose = "make a volume larger, which no program has open",
 	.notes = "What is new reads as zeros, and takes memory as it is written, or at once if the volume\n"
-		 "was made with --reserve. A grow that was interrupted has happened, or has not: see rdmabox volume show, and do it again.",
+		 "was made with --reserve: then all its servers must be there that are not out. Another one that\n"
+		 "is away learns of it when a program opens the volume. A grow that was interrupted has\n"
+		 "happened, or has not: see rdmabox volume show, and do it again.",
 	CLI_OPTIONS(grow_options),
 	.run = grow,
 	.prepare = volume_prepare,
@@ -141,7 +161,7 @@ static const struct cli_option rename_options[] = {
 	{ "new-name", "NEW-NAME", "name that it will have", cli_set_text, volume_wanted.new_name,
 	  .max = sizeof(volume_wanted.new_name), .is_required = true,
 	  .place = CLI_OPTION_OR_WORD },
-	VOLUME_POOL("servers that have it, all of them"),
+	VOLUME_POOL("servers that have it; more than half of them must be there"),
 	VOLUME_REACH,
 };
 
@@ -153,14 +173,15 @@ static int rename_call(struct rbx_context *ctx)
 
 static int rename_volume(int argc, char **argv)
 {
-	return volume_call(&volume_rename_command, argc, argv, rename_call, "");
+	return change(&volume_rename_command, argc, argv, rename_call);
 }
 
 const struct cli_command volume_rename_command = {
 	.name = "volume rename",
 	.purpose = "give a volume another name, which no program has open",
 	.notes = "A rename that was interrupted has happened, or has not: rdmabox volume list tells the\n"
-		 "name. Whoever opens the volume next, by either name, has all servers agree.",
+		 "name. Whoever opens the volume next has all servers agree. A server that is away learns of it\n"
+		 "in the same way; servers of the list that are none of the volume's must be there.",
 	CLI_OPTIONS(rename_options),
 	.run = rename_volume,
 	.prepare = volume_prepare,

@@ -17,7 +17,7 @@
 
 #define REAP_MS 100 /* then progress is shown */
 
-/* The first server that was lost: why requests failed. */
+/* The first server that was lost, or why the volume stopped: why requests failed. */
 struct volume_fate {
 	pthread_mutex_t lock; /* guards down */
 	char down[256]; /* "": none */
@@ -28,7 +28,10 @@ static void note_event(struct rbx_volume *volume, const struct rbx_event *event,
 	struct volume_fate *fate = user;
 
 	pthread_mutex_lock(&fate->lock);
-	if (event->kind == RBX_EVENT_SERVER_DOWN && !*fate->down)
+	if (event->kind == RBX_EVENT_STOPPED)
+		snprintf(fate->down, sizeof(fate->down), "the volume is read and written no more: %s%s%s",
+			 event->reason, *event->server ? ", server " : "", event->server);
+	else if (event->kind == RBX_EVENT_SERVER_DOWN && !*fate->down)
 		snprintf(fate->down, sizeof(fate->down), "%s: %s", event->server, event->reason);
 	pthread_mutex_unlock(&fate->lock);
 	volume_event_show(volume, event, NULL);
@@ -179,9 +182,9 @@ const char *volume_copy_reason(struct volume_copy *copy, int err, char *text,
 	const char *why = strerror(-err);
 
 	if (err == -ENOSPC)
-		why = "no server will lend memory";
+		why = "no server will lend memory, or the quota is reached";
 	else if (err == -EIO)
-		why = "a server was lost, or another program took the volume over";
+		why = "it is damaged or lost at all of its servers, or another program took the volume over";
 	pthread_mutex_lock(&copy->fate->lock);
 	snprintf(text, text_bytes, "%s%s%s", why, *copy->fate->down ? "; " : "",
 		 copy->fate->down);

@@ -21,6 +21,7 @@ static const struct cli_option options[] = {
 		     "`FILE.part`." },
 	VOLUME_POOL("servers that have it, all of them"),
 	VOLUME_TAKE_OVER,
+	VOLUME_READ_ONLY,
 	VOLUME_REACH,
 };
 

@@ -27,6 +27,7 @@ static int ask(struct rbx_context *ctx, struct rbx_volume_info **infos)
 		*infos = calloc(room, sizeof(**infos));
 		if (!*infos)
 			return -ENOMEM;
+		volume_away_forget();
 		count = rbx_volume_list(ctx, volume_wanted.pool, *infos, room);
 		if (count <= (int)room)
 			return count;
@@ -61,8 +62,14 @@ const char *volume_servers_check(struct rbx_context *ctx)
 	const char *reason = find(ctx, &info);
 
 	if (!reason && info.servers_there + info.servers_out < info.servers)
-		return "a server was restarted";
+		return "a server is away, or was restarted";
 	return reason;
+}
+
+/* A number that a client has said: JSON has none that are larger than this. */
+static json_int_t said(uint64_t number)
+{
+	return number < INT64_MAX ? (json_int_t)number : INT64_MAX;
 }
 
 json_t *volume_info_json(const struct rbx_volume_info *info)
@@ -70,17 +77,18 @@ json_t *volume_info_json(const struct rbx_volume_info *info)
 	char id[VOLUME_ID_TEXT];
 
 	snprintf(id, sizeof(id), "%016" PRIx64, info->volume_id);
-	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:o, s:b, s:s, s:i, s:i, s:i, s:i, s:i, s:b}", "name",
+	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:o, s:b, s:s, s:i, s:i, s:i, s:b, s:i, s:i, s:b, s:b, s:b}", "name",
 			 info->name, "owner", info->owner, "volume_id", id, "volume_bytes",
-			 (json_int_t)info->volume_bytes, "slab_bytes",
-			 (json_int_t)info->slab_bytes, "reserved_bytes",
-			 (json_int_t)info->reserved_bytes, "keep_s",
+			 said(info->volume_bytes), "slab_bytes", said(info->slab_bytes),
+			 "reserved_bytes", said(info->reserved_bytes), "keep_s",
 			 info->keep_s == UINT64_MAX ? json_null() :
-						      json_integer((json_int_t)info->keep_s),
+						      json_integer(said(info->keep_s)),
 			 "is_open", (int)info->is_open, "writer", info->writer, "servers",
 			 (int)info->servers, "servers_there", (int)info->servers_there,
-			 "servers_out", (int)info->servers_out, "replicas", (int)info->replicas, "copies",
-			 (int)info->copies, "checksums", (int)info->checksums);
+			 "servers_out", (int)info->servers_out, "too_few", (int)info->too_few,
+			 "replicas", (int)info->replicas, "copies", (int)info->copies,
+			 "checksums", (int)info->checksums, "is_lost", (int)info->is_lost,
+			 "is_whole", (int)info->is_whole);
 }
 
 static int print_json(const struct cli_command *command, json_t *json)
@@ -91,8 +99,10 @@ static int print_json(const struct cli_command *command, json_t *json)
 /* ---- list -------------------------------------------------------------------------------*/
 
 static const struct cli_option list_options[] = {
-	VOLUME_POOL("servers to ask; each must answer"),
-	VOLUME_JSON("A list of objects, each as `rdmabox volume show --json` prints it."),
+	VOLUME_POOL("servers to ask; those that are away are left out"),
+	VOLUME_JSON("One object: `volumes` is a list of objects with the keys of `rdmabox volume show`, "
+		    "but for `members`; `servers_away` is a list of objects with `address` and "
+		    "`error`: the servers that did not answer, and why."),
 	VOLUME_REACH,
 };
 
@@ -120,6 +130,14 @@ static void print_owner(int width, const char *owner)
 		printf("%-*s  ", width, *owner ? owner : "-");
 }
 
+/* Of its servers, as far as they were asked. */
+static const char *state_of_servers(const struct rbx_volume_info *info)
+{
+	if (info->too_few)
+		return "too-few";
+	return info->servers_there < info->servers ? "lacking" : "all";
+}
+
 static int print_list(const struct rbx_volume_info *infos, int count)
 {
 	int width = (int)strlen("NAME"), owners = owners_width(infos, count);
@@ -129,42 +147,48 @@ static int print_list(const struct rbx_volume_info *infos, int count)
 		widen(&width, infos[i].name);
 	if (count) {
 		print_owner(owners, "OWNER");
-		printf("%-*s  %12s  %7s  %7s  %s\n", width, "NAME", "SIZE", "KEEP", "SERVERS",
-		       "OPEN BY");
+		printf("%-*s  %12s  %7s  %7s  %-7s  %s\n", width, "NAME", "SIZE", "KEEP",
+		       "SERVERS", "STATE", "OPEN BY");
 	}
 	for (int i = 0; i < count; i++) {
 		snprintf(servers, sizeof(servers), "%u/%u", infos[i].servers_there,
 			 infos[i].servers);
 		print_owner(owners, infos[i].owner);
-		printf("%-*s  %12s  %7s  %7s  %s\n", width, infos[i].name,
+		printf("%-*s  %12s  %7s  %7s  %-7s  %s\n", width, infos[i].name,
 		       cli_size_print(infos[i].volume_bytes, size, sizeof(size)),
 		       volume_keep_print(infos[i].keep_s, keep, sizeof(keep)), servers,
-		       infos[i].is_open ? infos[i].writer : "-");
+		       state_of_servers(&infos[i]), infos[i].is_open ? infos[i].writer : "-");
 	}
 	return CLI_EXIT_OK;
+}
+
+static int list_json(const struct rbx_volume_info *infos, int count)
+{
+	json_t *json = json_object(), *volumes = json_array();
+
+	for (int i = 0; i < count; i++)
+		json_array_append_new(volumes, volume_info_json(&infos[i]));
+	json_object_set_new(json, "volumes", volumes);
+	json_object_set_new(json, "servers_away", volume_away_json());
+	return print_json(&volume_list_command, json);
 }
 
 static int list(int argc, char **argv)
 {
 	struct rbx_volume_info *infos = NULL;
 	struct rbx_context *ctx;
-	json_t *json;
 	int count, rc = CLI_EXIT_OK;
 
 	ctx = volume_begin(&volume_list_command, argc, argv, &rc);
 	if (!ctx)
 		return rc;
 	count = ask(ctx, &infos);
-	if (count < 0) {
+	if (count < 0)
 		rc = cli_fail(&volume_list_command, "%s", reason_of(count));
-	} else if (volume_wanted.as_json) {
-		json = json_array();
-		for (int i = 0; i < count; i++)
-			json_array_append_new(json, volume_info_json(&infos[i]));
-		rc = print_json(&volume_list_command, json);
-	} else {
-		rc = print_list(infos, count);
-	}
+	else
+		rc = volume_wanted.as_json ? list_json(infos, count) : print_list(infos, count);
+	volume_away_print(&volume_list_command, "");
+	volume_away_forget();
 	free(infos);
 	rbx_close(ctx);
 	return rc;
@@ -173,8 +197,10 @@ static int list(int argc, char **argv)
 const struct cli_command volume_list_command = {
 	.name = "volume list",
 	.purpose = "list the volumes of servers",
-	.notes = "SERVERS are those that were asked and have it, of those that it was made on. An admin\n"
-		 "of the servers (rdmabox serve --secrets) sees the volumes of all owners.",
+	.notes = "SERVERS are those that were asked and have it, of those that it has. STATE is all; lacking,\n"
+		 "if some of them are away or out; or too-few, if it cannot be opened without those that are\n"
+		 "away. An admin of the servers (rdmabox serve --secrets) sees the volumes of all owners. A\n"
+		 "server that is away is told on stderr, and the exit code is 0 if any other one has answered.",
 	CLI_OPTIONS(list_options),
 	.run = list,
 	.prepare = volume_prepare,
@@ -184,9 +210,10 @@ const struct cli_command volume_list_command = {
 
 static const struct cli_option show_options[] = {
 	VOLUME_NAME,
-	VOLUME_POOL("servers to ask; each must answer"),
+	VOLUME_POOL("servers to ask; those that are away are left out"),
 	VOLUME_JSON("One object, with the keys of the table; `members` is a list of objects with "
-		    "`incarnation`, `state` and `address`. `keep_s` is null if the volume is kept "
+		    "`incarnation`, `state` and `address`, and `servers_away` one of objects with "
+		    "`address` and `error`: the servers that did not answer, and why. `keep_s` is null if the volume is kept "
 		    "for ever, and `is_open` is true or false."),
 	VOLUME_REACH,
 };
@@ -224,6 +251,7 @@ static int show_json(const struct rbx_volume_info *info, const struct members *m
 	json_t *json = volume_info_json(info);
 
 	json_object_set_new(json, "members", members_json(members));
+	json_object_set_new(json, "servers_away", volume_away_json());
 	return print_json(&volume_show_command, json);
 }
 
@@ -243,14 +271,31 @@ static int print_table(const struct rbx_volume_info *info, const struct members 
 	printf("  %-14s %u\n", "servers", info->servers);
 	printf("  %-14s %u\n", "servers_there", info->servers_there);
 	printf("  %-14s %u\n", "servers_out", info->servers_out);
+	printf("  %-14s %s\n", "too_few",
+	       info->too_few ? "yes: it cannot be opened without those that are away" : "no");
 	printf("  %-14s %u\n", "replicas", info->replicas);
 	printf("  %-14s %u\n", "copies", info->copies);
 	printf("  %-14s %s\n", "checksums", info->checksums ? "yes" : "no");
+	printf("  %-14s %s\n", "is_lost",
+	       info->is_lost ? "yes, in part: rdmabox volume clear-lost tells what" : "no");
+	printf("  %-14s %s\n", "is_whole", info->is_whole ? "yes" : "no");
 	for (int i = 0; i < members->count; i++)
 		printf("  %-14s %016" PRIx64 "  %-7s  %s\n", "member",
 		       members->list[i].incarnation, state_of(&members->list[i]),
 		       *members->list[i].address ? members->list[i].address : "-");
 	return CLI_EXIT_OK;
+}
+
+/* Those that have just not answered are not waited for again. Returns NULL, or why it is not
+ * known. */
+static const char *members_ask(struct rbx_context *ctx, const char *name, struct members *members)
+{
+	char *there = volume_pool_there();
+
+	members->count = there ? rbx_volume_members_list(ctx, there, name, members->list, 64) :
+				 -ENOMEM;
+	free(there);
+	return members->count < 0 ? reason_of(members->count) : NULL;
 }
 
 static int show(int argc, char **argv)
@@ -265,17 +310,15 @@ static int show(int argc, char **argv)
 	if (!ctx)
 		return rc;
 	reason = find(ctx, &info);
-	if (!reason) {
-		members.count = rbx_volume_members_list(ctx, volume_wanted.pool, info.name,
-							members.list, 64);
-		if (members.count < 0)
-			reason = rbx_last_error();
-	}
+	if (!reason)
+		reason = members_ask(ctx, info.name, &members);
 	if (reason)
 		rc = cli_fail(&volume_show_command, "%s", reason);
 	else
 		rc = volume_wanted.as_json ? show_json(&info, &members) :
 					     print_table(&info, &members);
+	volume_away_print(&volume_show_command, "");
+	volume_away_forget();
 	rbx_close(ctx);
 	return rc;
 }
@@ -283,8 +326,10 @@ static int show(int argc, char **argv)
 const struct cli_command volume_show_command = {
 	.name = "volume show",
 	.purpose = "show what the servers know of a volume",
-	.notes = "writer is the program that opened it last; with is_open it has it open now. A member is a\n"
-		 "server: its incarnation, whether it is in, out or missing, and its address.",
+	.notes = "writer is the program that opened it last; with is_open it has it open now. is_whole: what\n"
+		 "was written has all its replicas, at servers that are there and in use; wait for that\n"
+		 "before another server is restarted or removed. A member is a server: its incarnation,\n"
+		 "whether it is in, out or missing, and its address.",
 	CLI_OPTIONS(show_options),
 	.run = show,
 	.prepare = volume_prepare,

@@ -3,6 +3,7 @@
  * rdmabox volume add-server and remove-server.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,10 +21,51 @@ static const struct cli_option add_server_options[] = {
 	VOLUME_REACH,
 };
 
+struct members {
+	struct rbx_volume_member list[64]; /* a volume has no more */
+	int count; /* or -errno */
+};
+
+static void members_ask(struct rbx_context *ctx, struct members *members)
+{
+	members->count = rbx_volume_members_list(ctx, volume_wanted.pool, volume_wanted.name,
+						 members->list, 64);
+}
+
+static bool are_in(const struct members *members, uint64_t incarnation)
+{
+	for (int i = 0; i < members->count; i++)
+		if (members->list[i].incarnation == incarnation)
+			return !members->list[i].is_out;
+	return false;
+}
+
+/* By the list of servers they have lost their memory. But the list may be wrong. */
+static void left_out_tell(const struct members *before, const struct members *after)
+{
+	for (int i = 0; i < before->count && after->count > 0; i++) {
+		const struct rbx_volume_member *member = &before->list[i];
+
+		if (!member->is_out && !are_in(after, member->incarnation))
+			fprintf(stderr, "rdmabox volume add-server: server %016" PRIx64
+				" is at none of the addresses that were given, and is taken from the volume; if it is well, add it again by its address\n",
+				member->incarnation);
+	}
+}
+
 static int add_server_call(struct rbx_context *ctx)
 {
-	return rbx_volume_members_add(ctx, volume_wanted.pool, volume_wanted.name,
-				      volume_wanted.new_servers);
+	struct members before, after;
+	int err;
+
+	members_ask(ctx, &before);
+	err = rbx_volume_members_add(ctx, volume_wanted.pool, volume_wanted.name,
+				     volume_wanted.new_servers);
+	if (err)
+		return err;
+	members_ask(ctx, &after);
+	left_out_tell(&before, &after);
+	return 0;
 }
 
 static int add_server(int argc, char **argv)
@@ -35,7 +77,9 @@ const struct cli_command volume_add_server_command = {
 	.name = "volume add-server",
 	.purpose = "give a volume more servers, which no program has open",
 	.notes = "It gets all of them or none. The next program that opens it borrows from them, and makes\n"
-		 "replicas there that are missing. If the command was interrupted, repeat it.",
+		 "replicas there that are missing. If the command was interrupted, repeat it. If SERVERS\n"
+		 "name new servers in place of some that it has, those have lost their memory, and are\n"
+		 "taken from the volume, which is said: do not leave one out that is well.",
 	CLI_OPTIONS(add_server_options),
 	.run = add_server,
 	.prepare = volume_prepare,

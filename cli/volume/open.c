@@ -24,11 +24,16 @@ int volume_open(const struct cli_command *command, struct rbx_context *ctx,
 	rbx_volume_options_defaults(&options);
 	options.name = volume_wanted.name;
 	options.take_over = volume_wanted.take_over;
+	options.read_only = volume_wanted.read_only;
 	options.event = event;
 	options.user = user;
+	cli_interrupt_ends_at_once(true);
 	err = rbx_volume_open(ctx, volume, volume_wanted.pool, 0, &options);
+	cli_interrupt_ends_at_once(false);
 	if (!err)
 		return CLI_EXIT_OK;
 	return cli_fail(command, "%s%s", rbx_last_error(),
-			err == -EBUSY && !volume_wanted.take_over ? ": --take-over does that" : "");
+			err == -EBUSY && !volume_wanted.take_over && !volume_wanted.read_only ?
+				": --take-over does that" :
+				"");
 }

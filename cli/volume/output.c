@@ -39,6 +39,7 @@ static int open_part(struct volume_output *output, const struct cli_command *com
 	output->fd = open(output->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (output->fd < 0)
 		return cannot_write(command, output->part);
+	cli_interrupt_removes(output->part);
 	if (old)
 		(void)fchmod(output->fd, old->st_mode & 0777);
 	return 0;
@@ -98,6 +99,7 @@ int volume_output_keep(struct volume_output *output)
 {
 	int fd = output->fd, err = 0;
 
+	cli_interrupt_removes(NULL);
 	if (*output->part && fsync(fd))
 		err = -errno;
 	output->fd = -1;
@@ -112,6 +114,7 @@ int volume_output_keep(struct volume_output *output)
 
 void volume_output_drop(struct volume_output *output)
 {
+	cli_interrupt_removes(NULL);
 	if (output->fd > STDOUT_FILENO)
 		close(output->fd);
 	if (output->fd >= 0 && *output->part)

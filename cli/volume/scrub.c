@@ -12,6 +12,7 @@
 #include "cli/volume/volume.h"
 
 #define CHUNK_BYTES (1ull << 20)
+#define PAGE_BYTES 4096u
 
 static const struct cli_option options[] = {
 	VOLUME_NAME,
@@ -30,7 +31,7 @@ struct scrub {
 	struct rbx_volume *volume;
 	uint64_t at_bytes, end_bytes;
 	uint64_t begun_ns;
-	uint64_t lost_chunks; /* with a page that is damaged at all servers */
+	uint64_t lost_pages; /* that are damaged at all servers */
 	int err;
 	struct volume_progress progress;
 };
@@ -61,6 +62,25 @@ static void keep_rate(const struct scrub *scrub)
 	nanosleep(&pause, NULL);
 }
 
+/* Some page of the chunk is damaged: which ones? Neighbours are in one line. */
+static void tell_lost(struct scrub *scrub, uint64_t bytes)
+{
+	uint64_t end_bytes = scrub->at_bytes + bytes, at, first = 0;
+	bool is_lost, was_lost = false;
+
+	for (at = scrub->at_bytes; at <= end_bytes; at += PAGE_BYTES) {
+		is_lost = at < end_bytes &&
+			  rbx_volume_scrub(scrub->volume, at, PAGE_BYTES) == -EIO;
+		if (is_lost && !was_lost)
+			first = at;
+		if (was_lost && !is_lost)
+			printf("damaged at all servers: bytes %" PRIu64 " to %" PRIu64 "\n",
+			       first, at - 1);
+		scrub->lost_pages += is_lost;
+		was_lost = is_lost;
+	}
+}
+
 static void scrub_chunk(struct scrub *scrub)
 {
 	uint64_t left = scrub->end_bytes - scrub->at_bytes;
@@ -71,11 +91,8 @@ static void scrub_chunk(struct scrub *scrub)
 		scrub->err = err;
 		return;
 	}
-	if (err) {
-		printf("damaged at all servers: a page at %" PRIu64 " to %" PRIu64 "\n",
-		       scrub->at_bytes, scrub->at_bytes + bytes - 1);
-		scrub->lost_chunks++;
-	}
+	if (err)
+		tell_lost(scrub, bytes);
 	scrub->at_bytes += bytes;
 	volume_progress_show(&scrub->progress, scrub->at_bytes);
 	keep_rate(scrub);
@@ -99,7 +116,7 @@ static int tell(struct rbx_context *ctx, const struct scrub *scrub)
 		cli_fail(command, "interrupted; go on with --from %" PRIu64, scrub->at_bytes);
 		return CLI_EXIT_SIGNAL + cli_interrupted();
 	}
-	return scrub->lost_chunks ? CLI_EXIT_FAILED : CLI_EXIT_OK;
+	return scrub->lost_pages ? CLI_EXIT_FAILED : CLI_EXIT_OK;
 }
 
 static int scrub_all(struct rbx_context *ctx, struct rbx_volume *volume)
@@ -111,7 +128,7 @@ static int scrub_all(struct rbx_context *ctx, struct rbx_volume *volume)
 		.begun_ns = now_ns(),
 	};
 
-	if (scrub.at_bytes > scrub.end_bytes || scrub.at_bytes % 4096)
+	if (scrub.at_bytes > scrub.end_bytes || scrub.at_bytes % PAGE_BYTES)
 		return cli_fail(&volume_scrub_command, "--from is no multiple of 4096 within the volume's %" PRIu64 " bytes",
 				scrub.end_bytes);
 	volume_progress_begin(&scrub.progress, "scrub", scrub.end_bytes);

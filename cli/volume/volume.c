@@ -14,6 +14,7 @@ void volume_prepare(void)
 	volume_wanted.keep_s = UINT64_MAX;
 	volume_wanted.replicas = 1;
 	rbx_options_defaults(&volume_wanted.library);
+	volume_wanted.library.server_away = volume_away_note;
 }
 
 static bool has_option(const struct cli_command *command, const void *field)
@@ -89,6 +90,8 @@ static const struct cli_command *const commands[] = {
 	&volume_rename_command,
 	&volume_add_server_command,
 	&volume_remove_server_command,
+	&volume_give_up_command,
+	&volume_clear_lost_command,
 	&volume_remove_command,
 	NULL,
 };
@@ -108,7 +111,8 @@ static int cli_volume(int argc, char **argv)
 	if (argc < 2)
 		return cli_fail(&volume_command, "no command; give create, list, show, import, "
 						 "export, grow, rename, add-server, "
-						 "remove-server or remove, see rdmabox volume --help");
+						 "remove-server, give-up, clear-lost "
+						 "or remove, see rdmabox volume --help");
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
 		cli_help_print(&volume_command);
 		return CLI_EXIT_OK;

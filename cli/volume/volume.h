@@ -5,7 +5,9 @@
  *	volume.c    the list of its commands; reads a command line and opens the device
  *	admin.c     create, grow, rename, remove
  *	members.c   add-server, remove-server
+ *	give_up.c   give-up, clear-lost
  *	list.c      list, show
+ *	away.c      servers that a command goes on without
  *	keep.c      how long a volume is kept, as text
  *	import.c    a file into a volume
  *	export.c    a volume into a file
@@ -33,6 +35,7 @@ struct volume_wanted {
 	char new_name[RBX_VOLUME_NAME_MAX];
 	char new_servers[4096];
 	char old_server[256];
+	char gone[RBX_VOLUME_SERVERS_MAX * 17];
 	char file[PATH_MAX];
 	char pool[4096];
 	uint64_t size_bytes;
@@ -41,9 +44,12 @@ struct volume_wanted {
 	uint64_t from_bytes;
 	uint32_t replicas;
 	uint32_t reserve;
+	uint32_t overcommit;
 	uint32_t checksums;
 	uint32_t force;
+	uint32_t yes;
 	uint32_t take_over;
+	uint32_t read_only;
 	uint32_t as_json;
 	struct rbx_options library;
 };
@@ -56,6 +62,8 @@ extern const struct cli_command volume_rename_command;
 extern const struct cli_command volume_remove_command;
 extern const struct cli_command volume_add_server_command; /* members.c */
 extern const struct cli_command volume_remove_server_command;
+extern const struct cli_command volume_give_up_command; /* give_up.c */
+extern const struct cli_command volume_clear_lost_command;
 extern const struct cli_command volume_list_command; /* list.c */
 extern const struct cli_command volume_show_command;
 extern const struct cli_command volume_import_command; /* import.c */
@@ -83,6 +91,21 @@ extern const struct cli_command volume_scrub_command; /* scrub.c */
 	  .details = "That program can neither read nor write it any more, "   \
 		     "even if it is only asleep: its requests end with an "    \
 		     "error." }
+
+#define VOLUME_OVERCOMMIT                                                      \
+	{ "overcommit", NULL, "also more than all memory of the servers",      \
+	  cli_set_flag, .field = &volume_wanted.overcommit,                    \
+	  .details = "Without it, a size that the servers could not have in "  \
+		     "full, with all replicas, is refused, however much of "   \
+		     "their memory is lent. Writes that find no memory end "   \
+		     "with ENOSPC." }
+
+#define VOLUME_READ_ONLY                                                       \
+	{ "read-only", NULL, "leave it to the program that has it open",       \
+	  cli_set_flag, .field = &volume_wanted.read_only,                     \
+	  .details = "That program may write meanwhile. What it wrote two "    \
+		     "seconds before a part is read is in it, and of later "   \
+		     "writes some may be." }
 
 #define VOLUME_JSON(what)                                                      \
 	{ "json", NULL, "print JSON", cli_set_flag,                            \
@@ -131,6 +154,18 @@ void volume_event_show(struct rbx_volume *volume, const struct rbx_event *event,
 
 cli_set_fn volume_set_keep; /* uint64_t, seconds; UINT64_MAX: for ever */
 const char *volume_keep_print(uint64_t keep_s, char *text, size_t text_bytes);
+
+/* ---- Servers that a command went on without: away.c -----------------------------------------*/
+
+/* `server_away` of the options of the library. */
+void volume_away_note(const char *server, const char *why, void *user);
+void volume_away_forget(void);
+/* A line on stderr for each of them; and_so: what follows from that, or "". */
+void volume_away_print(const struct cli_command *command, const char *and_so);
+json_t *volume_away_json(void);
+/* The pool of the command line without them, so that nobody waits for them again; the caller frees
+ * it. NULL: no memory. */
+char *volume_pool_there(void);
 
 /* What is known of a volume; for rdmabox pool status, too. */
 json_t *volume_info_json(const struct rbx_volume_info *info); /* list.c */

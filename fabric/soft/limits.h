@@ -64,9 +64,15 @@ _Static_assert(SOFT_CONTROL_MAX >= 2 * SOFT_MAPS_ASKED_MAX + 2,
 /* Mappings of a peer's memory that a qp keeps; further keys use frames. */
 #define SOFT_MAPPINGS_MAX 1024
 
-/* Connections that have not sent their hello; the oldest makes room. */
-#define SOFT_HALF_OPEN_MAX 64
+/* Connections that have not sent their hello, in all and of one source. Each has the first
+ * time for sure, and the second if no other one wants its place (listeners.c). */
+#define SOFT_HALF_OPEN_MAX 128
+#define SOFT_HALF_OPEN_OF_SOURCE_MAX 64
+#define SOFT_HALF_OPEN_UNDISTURBED_MS 500
 #define SOFT_HANDSHAKE_MS 5000
+/* What is read of a peer that speaks TLS to one that does not, or the reverse, in KiB: what it
+ * sends before it waits for an answer is far less. */
+#define SOFT_UNFIT_READS_MAX 64
 /* Keys of TLS: of all secrets that a server may have, twice, as peers may not have heard of a
  * new one. They take 160 bytes each, once there are so many. */
 #define SOFT_TLS_KEYS_MAX 8448

@@ -10,7 +10,11 @@
  * connection that sends something invalid is closed without an answer; one of another version
  * is told ours. One that uses TLS if this device does not, or the reverse, or that has another
  * secret, is refused here, and handed on for the owner to tell (rbx_conn_request). Half-open
- * connections are bounded in time and in number, where the oldest makes room for the newest.
+ * connections are bounded in time and in number, in all and of each source. If a new one finds no
+ * place, it takes that of the oldest of its own source, or of the source that has most. But if
+ * that one is so young that its hello may be on its way, the new one is closed, and may try
+ * again. So a source that makes many connections is in its own way, and in nobody else's. The
+ * owner is told how many were closed (rbx_listener).
  * Requests that are not taken are bounded, too. Further connections are closed, and so are
  * those for which this process has no descriptor left. If the descriptor that is kept for
  * that was taken by another thread, or the kernel has no memory for a socket, the listeners
@@ -37,6 +41,7 @@
 #include "connect.h"
 #include "device.h"
 #include "fabric/loopback.h"
+#include "fabric/source.h"
 
 struct soft_listeners *soft_listeners_of(struct soft_listener *listener)
 {
@@ -112,15 +117,72 @@ void soft_half_open_stop_waiting(struct soft_listeners *listeners,
 		  NULL);
 }
 
+/* How many half-open connections are of this source. */
+static uint32_t of_source_count(const struct soft_listeners *listeners, const char *name)
+{
+	const struct soft_half_open *one;
+	uint32_t count = 0;
+
+	for (one = listeners->first_waiting; one; one = one->next)
+		count += rbx_is_same_source(one->request.peer_name, name);
+	return count;
+}
+
+static struct soft_half_open *oldest_of_source(const struct soft_listeners *listeners,
+					       const char *name)
+{
+	struct soft_half_open *one = listeners->first_waiting;
+
+	while (!rbx_is_same_source(one->request.peer_name, name))
+		one = one->next;
+	return one;
+}
+
+/* That of the source that has most. */
+static struct soft_half_open *oldest_of_most(const struct soft_listeners *listeners)
+{
+	struct soft_half_open *one, *of_most = NULL;
+	uint32_t count, most_count = 0;
+
+	for (one = listeners->first_waiting; one; one = one->next) {
+		count = of_source_count(listeners, one->request.peer_name);
+		if (count <= most_count)
+			continue;
+		most_count = count;
+		of_most = one;
+	}
+	return of_most;
+}
+
+/* Makes room for a new one; false: there is none now. One that came just before is left alone, so
+ * that it can say hello; but not if its source would still have more than that of the new one. */
+static bool waiting_fits_locked(struct soft_listeners *listeners,
+				const struct soft_half_open *half_open)
+{
+	const char *name = half_open->request.peer_name;
+	struct soft_half_open *victim = NULL;
+
+	if (of_source_count(listeners, name) >= SOFT_HALF_OPEN_OF_SOURCE_MAX)
+		victim = oldest_of_source(listeners, name);
+	else if (atomic_load(&listeners->waiting_count) >= SOFT_HALF_OPEN_MAX)
+		victim = oldest_of_most(listeners);
+	if (!victim)
+		return true;
+	atomic_fetch_add_explicit(&half_open->socket.listener->listener.crowded_out_count, 1,
+				  memory_order_relaxed);
+	if (half_open->arrived_ns - victim->arrived_ns <
+		    SOFT_HALF_OPEN_UNDISTURBED_MS * 1000000ull &&
+	    of_source_count(listeners, victim->request.peer_name) <=
+		    of_source_count(listeners, name) + 1)
+		return false;
+	soft_half_open_stop_waiting(listeners, victim);
+	soft_half_open_free(victim);
+	return true;
+}
+
 static void waiting_add_locked(struct soft_listeners *listeners,
 			       struct soft_half_open *half_open)
 {
-	struct soft_half_open *oldest = listeners->first_waiting;
-
-	if (atomic_load(&listeners->waiting_count) == SOFT_HALF_OPEN_MAX) {
-		soft_half_open_stop_waiting(listeners, oldest);
-		soft_half_open_free(oldest);
-	}
 	half_open->next = NULL;
 	if (listeners->first_waiting)
 		listeners->last_waiting->next = half_open;
@@ -223,8 +285,12 @@ static void half_open_accept(struct watched_socket *watched)
 						     watched->local };
 	half_open->request.listener = &listener->listener;
 	half_open->wants_tls = !watched->local && soft_wants_tls(device, fd, true);
-	half_open->deadline_ns = soft_now_ns() + SOFT_HANDSHAKE_MS * 1000000ull;
+	half_open->arrived_ns = soft_now_ns();
 	half_open_name(half_open, &from);
+	if (!waiting_fits_locked(listeners, half_open)) {
+		soft_half_open_free(half_open);
+		return;
+	}
 	waiting_add_locked(listeners, half_open);
 	if (soft_socket_watch(listeners, &half_open->socket)) {
 		soft_half_open_stop_waiting(listeners, half_open);
@@ -256,15 +322,18 @@ static void half_open_misfits(struct soft_half_open *half_open)
 		.wants_no_tls = !half_open->wants_tls,
 	};
 	uint8_t rest[1024];
+	int i;
 
 	half_open->request.unfit =
 		half_open->wants_tls ?
 			"it does not use TLS: it needs integrity=tls, and the secret" :
 			"it uses TLS, and this side does not: integrity=tls is needed here, or "
 			"integrity=mac there";
-	/* Closed with bytes unread, it would be reset, and the refusal be lost. */
-	while (recv(half_open->socket.fd, rest, sizeof(rest), MSG_DONTWAIT) == sizeof(rest))
-		continue;
+	/* Closed with bytes unread, it would be reset, and the refusal be lost. A peer may send
+	 * without an end: it gets no refusal. */
+	for (i = 0; i < SOFT_UNFIT_READS_MAX; i++)
+		if (recv(half_open->socket.fd, rest, sizeof(rest), MSG_DONTWAIT) != sizeof(rest))
+			break;
 	soft_hello_send(half_open->socket.fd, NULL, &refusal);
 }
 
@@ -399,7 +468,7 @@ void soft_listeners_check_deadlines(struct soft_device *device, uint64_t now_ns)
 			spare_open(listeners);
 	}
 	while ((oldest = listeners->first_waiting) &&
-	       now_ns >= oldest->deadline_ns) {
+	       now_ns >= oldest->arrived_ns + SOFT_HANDSHAKE_MS * 1000000ull) {
 		soft_half_open_stop_waiting(listeners, oldest);
 		soft_half_open_free(oldest);
 	}

@@ -24,7 +24,7 @@ struct soft_half_open {
 	struct rbx_conn_request request;
 	struct watched_socket socket;
 	struct soft_half_open *next;
-	uint64_t deadline_ns;
+	uint64_t arrived_ns;
 	uint8_t hello[SOFT_HELLO_MAX_BYTES];
 	size_t hello_bytes; /* so far */
 	uint32_t send_depth_count;

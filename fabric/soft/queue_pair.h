@@ -187,7 +187,8 @@ struct soft_qp {
 	uint32_t acked; /* the oldest that the peer was not told to be done */
 	uint32_t ack_wanted; /* the peer waits for an acknowledgement of those before this */
 	uint32_t response_head, response_tail;
-	uint32_t peer_depth_count, response_mask;
+	uint32_t peer_depth_count; /* as it says */
+	uint32_t answers_max_count, response_mask;
 	struct soft_response *responses;
 
 	/* output.c */

@@ -91,13 +91,13 @@ static void qp_lock_init(struct soft_qp *qp)
 }
 
 static struct soft_qp *qp_allocate(const struct rbx_qp_init *init,
-				   uint32_t peer_depth_count)
+				   uint32_t answers_count)
 {
 	uint32_t send_places = round_up_to_power(init->send_depth_count);
 	struct soft_srq *srq = init->srq ? soft_srq_of(init->srq) : NULL;
 	uint32_t recv_places =
 		srq ? 1 : round_up_to_power(init->recv_depth_count);
-	uint32_t response_places = round_up_to_power(peer_depth_count);
+	uint32_t response_places = round_up_to_power(answers_count);
 	struct soft_qp *qp;
 
 	qp = calloc(1, sizeof(*qp));
@@ -127,6 +127,14 @@ static struct soft_qp *qp_allocate(const struct rbx_qp_init *init,
 	return NULL;
 }
 
+/* What the peer says of its queue may be anything: memory is made for what we allow. */
+static uint32_t answers_max_count(const struct rbx_qp_init *init, const struct soft_peer *peer)
+{
+	if (!init->peer_reads_max_count || peer->send_depth_count < init->peer_reads_max_count)
+		return peer->send_depth_count;
+	return init->peer_reads_max_count;
+}
+
 static void qp_fill(struct soft_qp *qp, struct soft_device *device,
 		    const struct rbx_qp_init *init,
 		    const struct soft_peer *peer)
@@ -151,6 +159,7 @@ static void qp_fill(struct soft_qp *qp, struct soft_device *device,
 	qp->recv_depth_count = qp->srq ? 0 : init->recv_depth_count;
 	qp->asks_credit = peer->shares_receives;
 	qp->peer_depth_count = peer->send_depth_count;
+	qp->answers_max_count = answers_max_count(init, peer);
 	atomic_init(&qp->send_freed, SOFT_FIRST_SEQUENCE);
 	qp->send_done = SOFT_FIRST_SEQUENCE;
 	qp->send_started = SOFT_FIRST_SEQUENCE;
@@ -165,7 +174,7 @@ struct soft_qp *soft_qp_make(struct soft_device *device,
 			     const struct rbx_qp_init *init,
 			     const struct soft_peer *peer)
 {
-	struct soft_qp *qp = qp_allocate(init, peer->send_depth_count);
+	struct soft_qp *qp = qp_allocate(init, answers_max_count(init, peer));
 
 	if (qp)
 		qp_fill(qp, device, init, peer);

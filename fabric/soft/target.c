@@ -10,8 +10,8 @@
  * the peer waits for any of it.
  *
  * A request that is not allowed is refused: the peer is told which and why, and the
- * connection ends. A request that no correct peer sends (out of sequence, more READs than its
- * queue is deep, a message without credit) cuts the peer off.
+ * connection ends. A request that no correct peer sends (out of sequence, more READs than
+ * its queue is deep or than we allow, a message without credit) cuts the peer off.
  *
  * While the payload of a WRITE is under way the key may be taken back: it is looked up again
  * before each recvmsg(), under the lock that keys.c waits for.
@@ -99,8 +99,8 @@ static struct soft_response *response_add(struct soft_qp *qp,
 	};
 	struct soft_response *response;
 
-	if (qp->response_tail - qp->response_head == qp->peer_depth_count) {
-		soft_qp_cut_off(qp, "more reads than its queue is deep");
+	if (qp->response_tail - qp->response_head == qp->answers_max_count) {
+		soft_qp_cut_off(qp, "more reads than it may have at a time");
 		return NULL;
 	}
 	response = &qp->responses[qp->response_tail++ & qp->response_mask];

@@ -9,7 +9,7 @@
  * A named volume stays on its servers when the program closes it, crashes, or moves to another
  * machine. One program at a time has it open. If another one takes it over, the former can neither
  * read nor write any more before the new one begins, even if it was only asleep: its requests
- * end with an error.
+ * end with -EIO.
  *
  * A write that has completed is read back by whoever opens the volume next. With one replica, what
  * is on a server is lost with that server, reads of it end with -EIO, and nobody can open the
@@ -23,6 +23,7 @@
 #define RDMABOX_NAMED_VOLUME_H
 
 #include "rdmabox/rdmabox.h"
+#include "rdmabox/volume_servers.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -57,6 +58,10 @@ struct rbx_volume_create_options {
 	 * costs 1 KiB at each server that has a slab, and in the program, for each MiB. Default:
 	 * 0. */
 	uint32_t checksums;
+	/* 1: it may be larger than all memory of its servers, lent or not, so that it can never be
+	 * written in full: for one that will get more servers, or stays empty in part. Default:
+	 * 0. */
+	uint32_t overcommit;
 };
 
 /**
@@ -81,7 +86,8 @@ rbx_volume_create_options_defaults(struct rbx_volume_create_options *options)
 
 /**
  * rbx_volume_create() - makes a named volume, which nobody has open.
- * @servers: "host:port,host:port": those that will have it; at most 64
+ * @servers: "host:port,host:port": those that will have it; if there are more
+ *	than 64, the 64 of them that have most memory free
  * @name: 1 to 63 of A-Z a-z 0-9 . _ -, and it begins with a letter or a digit
  * @size: bytes, a multiple of 4 KiB
  * @options: borrowed during the call; NULL takes the defaults
@@ -98,7 +104,8 @@ rbx_volume_create_options_defaults(struct rbx_volume_create_options *options)
  *	-EDQUOT: at a server this credential has as many volumes as it may have, or it would have
  *		more memory reserved there
  *	-ENOSPC: a server keeps as many volumes as it can; or the servers have not so much memory
- *		free as is to be reserved, rbx_last_error() has the numbers
+ *		free as is to be reserved; or they have less in all than the volume would take,
+ *		without `overcommit`: rbx_last_error() has the numbers
  *	-E...: as rbx_peer_connect()
  * Context: any thread; blocks until all servers have answered.
  */
@@ -107,20 +114,26 @@ int rbx_volume_create(struct rbx_context *ctx, const char *servers, const char *
 
 /**
  * rbx_volume_grow() - makes a named volume larger, which no program has open.
+ * @servers: those that it has; more than half of them must be there, and all that are not out if
+ *	it is reserved
  * @size: bytes, as for rbx_volume_create(); at least what it has
  *
  * What is new reads as zeros, and is reserved if the volume was made with `reserve`. The volume
- * has the new size or the old one when the call was interrupted; then it can be called again.
+ * has the new size or the old one when the call was interrupted; then it can be called again. A
+ * server that does not answer learns of the new size when a program opens the volume while it is
+ * there: `server_away` of the options of @ctx is told of it.
  *
  * Returns 0, or:
  *	-ENOENT: none of the servers has it
  *	-EINVAL: the size is not allowed, or less than the volume has
- *	-EBUSY: a program has it open, rbx_last_error() names it; or more than half of its
- *		servers are not there
+ *	-EBUSY: a program has it open, rbx_last_error() names it
  *	-EEXIST: as rbx_volume_remove()
  *	-ESTALE: a program opened it meanwhile
- *	-EHOSTUNREACH: it is reserved, and one of its servers is not there
- *	-ENOSPC, -EDQUOT: as rbx_volume_create() with `reserve`; it has the old size
+ *	-EHOSTUNREACH: too few of its servers are there
+ *	-EOWNERDEAD: something of it is lost: rbx_volume_clear_lost() comes first
+ *	-ENOSPC, -EDQUOT: as rbx_volume_create() with `reserve`; or all memory of those of its
+ *		servers that are there is less than it would take: rbx_volume_grow_beyond(). It has
+ *		the old size
  *	-E...: as rbx_peer_connect()
  * Context: any thread; blocks until all servers have answered.
  */
@@ -128,19 +141,40 @@ int rbx_volume_grow(struct rbx_context *ctx, const char *servers, const char *na
 		    uint64_t size);
 
 /**
+ * rbx_volume_grow_beyond() - the same, also to more than all memory that its servers have.
+ *
+ * As `overcommit` of rbx_volume_create_options.
+ *
+ * Returns 0, or:
+ *	-E...: as rbx_volume_grow()
+ * Context: any thread; blocks until all servers have answered.
+ */
+int rbx_volume_grow_beyond(struct rbx_context *ctx, const char *servers, const char *name,
+			   uint64_t size);
+
+/**
  * rbx_volume_extend() - makes a named volume larger, which this program has open.
  * @size: bytes, a multiple of 4 KiB; at least what it has
  *
- * What is new reads as zeros. Requests go on meanwhile; to what is new they may go as soon as this
- * has returned. If the process dies, the volume has the new size or the old one.
+ * What is new reads as zeros, and is reserved if the volume was made with `reserve`: all of it, or
+ * the volume does not grow. Requests go on meanwhile; to what is new they may go as soon as this
+ * has returned. If the process dies, the volume has the new size or the old one. How much memory
+ * the servers have is not looked at, unless it is reserved.
  *
  * Returns 0, or:
  *	-EINVAL: the size is not allowed, or less than the volume has
  *	-EFBIG: more than there was room for when it was opened: `size_max` of its options
- *	-EOPNOTSUPP: it has no name, or is reserved: rbx_volume_grow() while it is not open
+ *	-EOPNOTSUPP: it has no name
+ *	-ENOSPC, -EDQUOT: it is reserved, and its servers do not lend so much;
+ *		rbx_last_error() has the numbers
+ *	-EHOSTUNREACH: it is reserved, and one of its servers is away that is not out
+ *	-EAGAIN: it is reserved, and a server has lent memory that is still in use here; call it
+ *		again
+ *	-ENOMEM: it is reserved, and this machine has no memory for a list of slabs
+ *	-EOWNERDEAD: something of it is lost: rbx_volume_clear_lost() comes first
  *	-ESTALE: another program has opened it, or too few of its servers answer
  *	-EBUSY, -ENOTCONN, -ETIMEDOUT: too few servers of a volume with one replica have
- *		answered; call it again
+ *		answered, or not all of one that is reserved; call it again
  *	-EDEADLK: called in a callback
  * Context: any thread; blocks until enough servers have accepted it.
  */
@@ -148,19 +182,28 @@ int rbx_volume_extend(struct rbx_volume *volume, uint64_t size);
 
 /**
  * rbx_volume_rename() - gives a named volume another name, which no program has open.
+ * @servers: those that it has; more than half of them must be there. If @servers has others
+ *	besides, these must be there as well: they may have a volume of the new name
  * @new_name: as for rbx_volume_create()
  *
- * It happens or it does not, at all servers. If the call was interrupted, the next
- * rbx_volume_open(), rbx_volume_grow() or rbx_volume_rename(), under either name, finds the volume
- * and has all servers agree; until then rbx_volume_list() tells the newest name, and
- * nobody else can make a volume of either name at its servers.
+ * It happens or it does not. If the call was interrupted, the next rbx_volume_open(),
+ * rbx_volume_grow() or rbx_volume_rename() finds the volume and has all servers agree, under either
+ * name as long as it is open whether it has happened; until then rbx_volume_list() tells the
+ * newest name, and nobody else can make a volume of either name at servers that were asked.
+ *
+ * A server that does not answer learns of it when a program opens the volume while it is there:
+ * `server_away` of the options of @ctx is told of it. The volume is not found by its former name
+ * there either, but no other one can have that name at that server until then. If a volume with the
+ * new name is made there meanwhile, the volume cannot be opened while that server is named, until
+ * one of the two is renamed.
  *
  * Returns 0, or:
  *	-ENOENT: none of the servers has it
  *	-EINVAL: the new name is not allowed, or it is the one that the volume has
  *	-EEXIST: a server has a volume of the new name, and nothing was changed; or as
  *		rbx_volume_remove()
- *	-EHOSTUNREACH: not all servers that have it are given
+ *	-EHOSTUNREACH: too few of its servers are there; or one that is away may be none of its
+ *		servers
  *	-EBUSY: a program has it open; rbx_last_error() names it
  *	-EACCES: it belongs to another credential
  *	-ESTALE: a program opened it meanwhile
@@ -169,126 +212,6 @@ int rbx_volume_extend(struct rbx_volume *volume, uint64_t size);
  */
 int rbx_volume_rename(struct rbx_context *ctx, const char *servers, const char *name,
 		      const char *new_name);
-
-/**
- * rbx_volume_members_add() - gives a named volume more servers, which no program has open.
- * @servers: those that it has, as for rbx_volume_open(); more than half of them must be there
- * @new_servers: "host:port,host:port": those that it gets; all of them must be there
- *
- * It gets all of them or none. They have nothing of the volume yet: slabs are borrowed there as the
- * volume is written, and replicas that are missing are made there when a program has it open. If
- * the call was interrupted, it can be made again: servers that the volume got by it are no error
- * then. A server that was started anew is another one, also at the same address.
- *
- * Returns 0, or:
- *	-ENOENT: none of the servers has it
- *	-EEXIST: the volume has one of the new servers already; or one of these has another
- *		volume of that name; or as rbx_volume_remove()
- *	-EINVAL: a server is named twice, or lends slabs of another length
- *	-ENOSPC: the volume would have more than 64 servers; or one of the new ones has no room for
- *		a slab, or keeps as many volumes as it can
- *	-EDQUOT: at a new one this credential has as much memory or as many volumes as it may have
- *	-EBUSY: a program has it open, rbx_last_error() names it; or too few of its servers are
- *		there
- *	-EACCES: it belongs to another credential
- *	-ESTALE: a program opened it meanwhile
- *	-E...: as rbx_peer_connect()
- * Context: any thread; blocks until all servers have answered.
- */
-int rbx_volume_members_add(struct rbx_context *ctx, const char *servers, const char *name,
-			   const char *new_servers);
-
-/* A server of a named volume. */
-struct rbx_volume_member {
-	size_t size_bytes; /* of what was filled in; the rest is zero */
-	uint64_t incarnation; /* of this start of the server; another start is another server */
-	uint32_t is_out; /* 1: it was lost, and is not needed to open the volume */
-	uint32_t is_there; /* 1: it was asked, and has the volume */
-	char address[256]; /* "host:port" by which it was asked; "": it was not */
-};
-
-/**
- * rbx_volume_members_list_sized() - tells which servers a named volume has.
- * @servers: some of them; those that cannot be reached are left out
- * @members: receives at most @max of them
- * @member_bytes: of one struct, as the program knows it
- *
- * Returns how many there are, perhaps more than @max, or:
- *	-ENOENT: none of the servers has it
- *	-EACCES: it belongs to another credential
- *	-E...: as rbx_peer_connect()
- * Context: any thread; blocks until all servers have answered.
- */
-int rbx_volume_members_list_sized(struct rbx_context *ctx, const char *servers, const char *name,
-				  struct rbx_volume_member *members, uint32_t max,
-				  size_t member_bytes);
-
-/**
- * rbx_volume_members_list() - tells which servers a named volume has.
- * @servers: some of them; those that cannot be reached are left out
- * @members: receives at most @max of them
- *
- * It fills in this version of the struct, as rbx_volume_members_list_sized().
- *
- * Returns how many there are, perhaps more than @max, or:
- *	-E...: as rbx_volume_members_list_sized()
- * Context: any thread; blocks until all servers have answered.
- */
-static inline int rbx_volume_members_list(struct rbx_context *ctx, const char *servers,
-					  const char *name, struct rbx_volume_member *members,
-					  uint32_t max)
-{
-	return rbx_volume_members_list_sized(ctx, servers, name, members, max, sizeof(*members));
-}
-
-/**
- * rbx_volume_members_remove() - takes a server from a named volume that no program has open.
- * @servers: those that it has, as for rbx_volume_members_add()
- * @server: its incarnation, 16 digits; or the "host:port" of one that is there, as in @servers
- *
- * It must be out, or be there and have no slab. If it is out nothing of what it has counts, whether
- * it is dead or there; if it is there, it gives up what it has. Of one that is in use the slabs are
- * moved before: rbx_volume_move_off().
- *
- * Returns 0, or:
- *	-ENODEV: it is none of the volume's servers
- *	-EADDRINUSE: it is not out, and has slabs
- *	-EHOSTUNREACH: it is not out, and is not there
- *	-ENOSPC: it is not out, and without it there are fewer servers than replicas
- *	-ENOENT: none of the servers has the volume
- *	-EBUSY: a program has it open, rbx_last_error() names it; or too few of its servers are
- *		there
- *	-EINVAL, -EACCES, -EEXIST, -ESTALE: as rbx_volume_members_add()
- *	-E...: as rbx_peer_connect()
- * Context: any thread; blocks until all servers have answered.
- */
-int rbx_volume_members_remove(struct rbx_context *ctx, const char *servers, const char *name,
-			      const char *server);
-
-/**
- * rbx_volume_move_off() - moves what a named volume has at a server to its other servers.
- * @volume: it is open, and has replicas
- * @server: its incarnation, 16 digits; or its "host:port"
- *
- * From the first call on nothing is borrowed at that server. Call it again and again, a few times
- * in a second, until it returns 0: one slab is copied at a time, as for a server that drains.
- * Requests go on meanwhile, and no slab has fewer copies than before. The server stays one of the
- * volume's: close the volume and call rbx_volume_members_remove(). If the volume is closed before
- * all is moved, the rest stays where it is; the next open borrows there again.
- *
- * Returns how many slabs have something there yet, or:
- *	-ENODEV: it is none of the volume's servers that are there
- *	-EIO: the server was out of reach while it had the last copy of something; the next open can
- *		move what it has
- *	-ENOSPC: too few servers or failure domains would be left for its replicas, or the others do
- *		not have room for all; what was moved stays moved
- *	-EOPNOTSUPP: the volume has no name, or has one replica of each slab
- *	-EINVAL: no server was given
- *	-ESTALE: another program has opened it, or too few of its servers answer
- *	-EDEADLK: in a callback
- * Context: any thread; blocks while a server is being added; looks at all slabs.
- */
-int rbx_volume_move_off(struct rbx_volume *volume, const char *server);
 
 /**
  * rbx_volume_scrub() - reads what each replica of a range has, and repairs what is damaged.
@@ -360,6 +283,15 @@ struct rbx_volume_info {
 	 * without `reserve` */
 	uint64_t reserved_bytes;
 	uint32_t checksums; /* 1: its servers keep a checksum of each page */
+	uint32_t is_lost; /* 1: servers were given up, and what no other one has is lost:
+			   * rbx_volume_loss_look() */
+	/* 1: each slab that was ever written, and is not lost, has all its replicas, and all
+	 * servers are there that are not out; with is_open: the writer uses all of these. So
+	 * another server may be restarted, if there are replicas */
+	uint32_t is_whole;
+	/* 1: so few of its servers were asked and have it that it cannot be opened: not more than
+	 * half, or not one more than may be missing for `copies` */
+	uint32_t too_few;
 };
 
 /**
@@ -368,6 +300,8 @@ struct rbx_volume_info {
  * @info_bytes: of one struct, as the program knows it
  *
  * They are those of the credential of @ctx, or those of all if that is an admin at the servers.
+ * Servers that do not answer are left out, unless none does: `server_away` of the options of @ctx
+ * is told of them. What the others know may be old then.
  *
  * Returns how many there are, perhaps more than @max, or:
  *	-ENOMEM: memory ran out

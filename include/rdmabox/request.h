@@ -61,8 +61,9 @@ struct rbx_request {
 	 * Out: how it ended.
 	 *	0	it is done
 	 *	-EIO	every replica is lost, or was lost and the page has not been
-	 *		written whole since; the data is not what was written; or the
-	 *		device of this machine failed
+	 *		written whole since; the data is not what was written; the
+	 *		device of this machine failed; or the volume has a name, and
+	 *		another program has opened it or too few of its servers answer
 	 *	-EFAULT	the buffer is no memory of the program, or not as long. No replica
 	 *		is lost. A failed write may have changed the bytes that could be
 	 *		read; the others keep their contents
@@ -71,8 +72,8 @@ struct rbx_request {
 	 *		twice peer_timeout_ms
 	 *	-ECANCELED	the volume was closed
 	 * Of borrowed memory, without a volume, also:
-	 *	-EHOSTUNREACH	the peer is dead
-	 *	-ETIMEDOUT	the peer is dead
+	 *	-EHOSTUNREACH	its connection has broken, and the peer was given up
+	 *	-ETIMEDOUT	the peer's device has not acknowledged, and it was given up
 	 *	-EREMOTEIO	the device of the peer failed
 	 *	-EACCES	the server took the memory back
 	 * If the CPU copies, a bad buffer is a SIGSEGV, as in memcpy(): with checksums;

@@ -171,9 +171,10 @@ const char *rbx_server_address(const struct rbx_server *server);
 const char *rbx_server_describe(const struct rbx_server *server);
 
 /**
- * rbx_server_incarnation() - tells the number that identifies this start of the server.
+ * rbx_server_incarnation() - tells the number that identifies this life of the server's memory.
  *
- * A server that is started anew has another one, and has nothing of what it had lent.
+ * A server that is started again with its memory file keeps it. One that is started without
+ * has another one, and has nothing of what it had lent.
  *
  * Returns the number, never 0.
  * Context: any thread, callbacks too; never blocks.

@@ -8,7 +8,8 @@
  * if that one fails. A lost copy is rebuilt on another server of the volume.
  * Bytes that were never written read as zeros. With two replicas or more no data is
  * lost if a server dies; the default is one. It belongs to the context
- * that opened it, and its memory goes back to the servers when it is closed.
+ * that opened it, and its memory goes back to the servers when it is closed, unless it
+ * has a name.
  */
 #ifndef RDMABOX_VOLUME_H
 #define RDMABOX_VOLUME_H
@@ -30,12 +31,20 @@ enum rbx_event_kind {
 	RBX_EVENT_REBUILD_DONE, /* all slabs have all their replicas again */
 	RBX_EVENT_REBUILD_STUCK, /* no server can take the lost copies */
 	RBX_EVENT_DATA_LOST, /* the last copy of a slab is lost */
-	/* A server of the pool has joined the volume, or one of a named volume has returned. */
+	/* A server of the pool has joined the volume, or one that was lost has returned. */
 	RBX_EVENT_SERVER_ADDED,
-	RBX_EVENT_SERVER_LEFT_OUT, /* a server of the pool could not join; it is tried again */
+	RBX_EVENT_SERVER_LEFT_OUT, /* a server could not join, or return; it is tried again */
 	/* The open of a named volume takes long: what it waits for, and how many slabs are left of
 	 * it, as often as every 5 s. The volume cannot be used yet. */
 	RBX_EVENT_OPENING,
+	/* So many events (slab_count) were not told, as the callback took too long. */
+	RBX_EVENT_MISSED,
+	/* A named volume with replicas, or one that is only read (read_only), is read and written
+	 * no more, and the reason says why: another client has opened it, which ends no reader; it
+	 * was removed; or too few of its servers answer, for which a reader waits. It is
+	 * told once more when a server (server) has said who has the volume. */
+	RBX_EVENT_STOPPED,
+	RBX_EVENT_GOES_ON, /* the same volume: enough of its servers are there again */
 };
 
 struct rbx_event {
@@ -62,8 +71,11 @@ struct rbx_volume_options {
 	uint32_t checksums;
 	/* Called when a server is lost, when a rebuild starts, ends or is stuck, when
 	 * a server of a pool joins or cannot, and while an open takes long (enum
-	 * rbx_event_kind), from threads of the library or the one that opens, one at a
-	 * time. It must not block. Default: NULL. */
+	 * rbx_event_kind), by a thread of the volume that does nothing else: one at a time, in
+	 * order, and all of them before rbx_volume_close() returns, or a rbx_volume_open() that
+	 * fails. If it is held up, only these two wait for it. What does not fit into a queue of
+	 * 127 events meanwhile is told as RBX_EVENT_MISSED. It must not make a call that blocks:
+	 * that is -EDEADLK. Default: NULL. */
 	void (*event)(struct rbx_volume *volume, const struct rbx_event *event,
 		      void *user);
 	void *user; /* passed to `event`. Default: NULL. */
@@ -91,7 +103,19 @@ struct rbx_volume_options {
 	 * open: 1 MiB at least, and UINT64_MAX is no limit. 0: as many as the link carries while no
 	 * request comes, and so few while some do that these are not held up. Default: 0. */
 	uint64_t copy_rate;
+	/* Bytes of a named volume with replicas that an open after a crash of its program copies at
+	 * most, when it makes them equal: at least what was written in the last 10 s, if it is not
+	 * more. Writes that jump about in more than that take about four times as long. Rounded to
+	 * 64ths of slabs, and to 2^20 of them at most. 0: 16 GiB, and 16,384 of them at most.
+	 * Default: 0. */
+	uint64_t crash_copy;
+	/* 1: a named volume is only read, while another program may have it open and write to it.
+	 * The rest of the options is for who writes. See rbx_volume_open(). Default: 0. */
+	uint32_t read_only;
 };
+
+/* A read of a volume that is opened with read_only sees what was acknowledged so long before. */
+#define RBX_READ_ONLY_LAG_MS 2000u
 
 /**
  * rbx_volume_options_defaults_sized() - fills in the defaults of a struct of that size.
@@ -129,7 +153,24 @@ rbx_volume_options_defaults(struct rbx_volume_options *options)
  * connected, drain, are there under another address or lend slabs of another length are
  * left out, if there are as many others as replicas. RBX_EVENT_SERVER_LEFT_OUT names them.
  * While the volume is open a thread connects to them again and again, and to members that
- * are new. A server that was lost comes back in that way, too.
+ * are new. A server that was lost comes back in that way, too, also one of a list: empty if the
+ * volume has no name.
+ *
+ * With read_only any number of programs, 64 at a server, read a named volume beside the one
+ * that writes it, which does not notice. A reader takes nothing from that program, nor from the
+ * servers. It goes on if that program closes the volume, dies or loses it to another one, if
+ * servers of the volume are lost and return, and if it gets another name. A read returns:
+ *
+ * - all that was acknowledged RBX_READ_ONLY_LAG_MS before the read began, or what came later;
+ * - of writes that are under way, or not acknowledged, any part or nothing: a page may be torn
+ *   unless the volume has checksums. Two reads may tell first the new data, then the old ones;
+ * - nothing of the order of writes: a later one may be seen, and an earlier one not yet.
+ *
+ * If too few servers answer to keep that, a read waits, for twice peer_timeout_ms and
+ * RBX_READ_ONLY_LAG_MS at most, and then ends with -EIO. A machine that sleeps, or a virtual one
+ * that is paused, does not count that time. All calls that change something end with -EROFS.
+ * As the volume grows so does rbx_volume_size(), up to size_max. If the volume is removed,
+ * RBX_EVENT_STOPPED tells it, and reads end with -ENOENT. Name all its servers, or a pool.
  *
  * Returns 0, or:
  *	-EINVAL: the size, the list of servers or an option is not allowed; a server is
@@ -138,8 +179,13 @@ rbx_volume_options_defaults(struct rbx_volume_options *options)
  *	-ENOSPC: the servers cannot lend that much
  *	-EDQUOT: the quota of a server does not allow it
  *	-ENOTCONN: a server was lost meanwhile
- *	-ENOENT: with a name: no server has a volume of this name
- *	-EBUSY: with a name: another program has it open; rbx_last_error() names it
+ *	-ENOENT: with a name: no server has a volume of this name, or it was not made or not removed
+ *		to its end
+ *	-EACCES: with a name: it belongs to another credential
+ *	-EBUSY: with a name: another program has it open, rbx_last_error() names it; or opened it
+ *		just now; with read_only: too many programs read it
+ *	-EHOSTUNREACH: with a name: too many of its servers are missing
+ *	-EIO: with a name: after a crash its replicas, or their checksums, cannot be made equal
  *	-EEXIST: with a name: servers have different volumes of it, see rbx_volume_remove()
  *	-E...: as rbx_peer_connect()
  * Context: any thread; blocks until all memory is borrowed.
@@ -150,10 +196,11 @@ int rbx_volume_open(struct rbx_context *ctx, struct rbx_volume **volume,
 		    const struct rbx_volume_options *options);
 
 /**
- * rbx_volume_close() - waits for what is outstanding, and gives all memory back.
+ * rbx_volume_close() - waits for what is outstanding, and closes a volume.
  * @volume: NULL: nothing is done
  *
- * A first write that still waits for memory of a server ends with -ECANCELED.
+ * All its memory goes back to the servers, unless it has a name. A first write that still waits
+ * for memory of a server ends with -ECANCELED.
  *
  * Returns 0, or:
  *	-EDEADLK: called in a callback
@@ -165,7 +212,7 @@ int rbx_volume_close(struct rbx_volume *volume);
 /**
  * rbx_volume_size() - tells how long a volume is.
  *
- * Returns the bytes that rbx_volume_open() was asked for.
+ * Returns its length in bytes now: a named volume may become larger while it is open.
  * Context: any thread, callbacks too; never blocks.
  */
 uint64_t rbx_volume_size(const struct rbx_volume *volume);
@@ -175,9 +222,9 @@ uint64_t rbx_volume_size(const struct rbx_volume *volume);
  * @server: "host:port"
  *
  * Slabs that lack a replica are rebuilt on it. The call returns before that is done;
- * RBX_EVENT_REBUILD_DONE tells of the end. A server that was lost and runs again does
- * not come back by itself: it is added like a new one. A named volume with replicas takes those
- * back by itself that have kept their memory.
+ * RBX_EVENT_REBUILD_DONE tells of the end. If the server is lost and runs again, it comes back by
+ * itself, as those that the volume was opened with: within a minute (RBX_EVENT_SERVER_ADDED). Then
+ * it need not be added, which ends with -EINVAL.
  *
  * A named volume with replicas gets the server for good, as by rbx_volume_members_add(): the call
  * returns when its servers have noted that.
@@ -234,6 +281,9 @@ struct rbx_volume_status {
 	 * server lent memory. */
 	uint32_t slabs_together;
 	uint32_t checksums; /* 1: it has them, so requests must be multiples of 4 KiB */
+	/* Replicas that have begun to move to servers with more memory free. What they copy counts
+	 * in rebuilt_bytes. */
+	uint64_t replicas_moved;
 };
 
 /**

@@ -18,7 +18,7 @@
  * With the name of a volume that its servers keep in `volume`, that one is attached as it was
  * made, so size and replicas must be as they are in a new directory, and checksums is not
  * looked at. If another client has it open, `holder` says who, and `take_over` shuts that one
- * out. While it is attached, size and replicas are what it has.
+ * out. While it is attached, size, replicas and checksums are what it has.
  *
  * What is written to `add_server` while it is attached, 10.0.0.3:7471, is one more server, and is
  * added to `servers`.
@@ -205,9 +205,10 @@ NUMBER_OPTION(take_over, options.take_over, bool, bool_parse);
 NUMBER_OPTION(queue_pairs, options.queue_pairs, u32, kstrtou32);
 NUMBER_OPTION(queue_depth, options.ios_max, u32, kstrtou32);
 NUMBER_OPTION(copy_rate, options.copy_rate, u64, kstrtou64);
+NUMBER_OPTION(crash_copy, options.crash_copy, u64, kstrtou64);
 NUMBER_OPTION(insecure, options.insecure, bool, bool_parse);
 NUMBER_OPTION(on_demand, options.on_demand, bool, bool_parse);
-NUMBER_OPTION(checksums, options.checksums, bool, bool_parse);
+SHAPE_OPTION(checksums, options.checksums, bool, bool_parse, rbx_volume_has_checksums);
 NUMBER_OPTION(backup_buffer, backup.buffer_bytes, u64, kstrtou64);
 
 NUMBER_SHOW(peer_timeout_ms, options.peer_timeout_ms)
@@ -278,7 +279,7 @@ CONFIGFS_ATTR_RO(volume_, holder);
 #define NUMBERS(X)                                                        \
 	X(servers_up) X(slabs) X(slabs_whole) X(slabs_blank)              \
 	X(slabs_rebuilding) X(slabs_last) X(slabs_lost) X(slabs_holed)    \
-	X(slabs_together) X(rebuilt_bytes)                                \
+	X(slabs_together) X(rebuilt_bytes) X(replicas_moved)              \
 	X(work_requests) X(doorbells) X(merged_requests)                  \
 	X(window_waits) X(retries) X(failovers) X(checksum_errors)        \
 	X(checksum_repairs)                                               \
@@ -352,6 +353,7 @@ static struct configfs_attribute *volume_attributes[] = {
 	&volume_attr_queue_depth,
 	&volume_attr_peer_timeout_ms,
 	&volume_attr_copy_rate,
+	&volume_attr_crash_copy,
 	&volume_attr_insecure,
 	&volume_attr_on_demand,
 	&volume_attr_checksums,

@@ -349,11 +349,6 @@ int rbx_disk_attach(const struct rbx_volume_options *wanted,
 	err = -ENOMEM;
 	if (!disk->tallies)
 		goto out_free_number;
-	if (options.checksums) {
-		disk->bounces = rbx_bounces_make(RBX_DISK_BYTES_MAX);
-		if (!disk->bounces)
-			goto out_free_number;
-	}
 	options.ios_max *= QUEUES;
 	options.io_segments_max = RBX_DISK_SEGMENTS + 1;
 	options.on_demand &= !backup_options->device;
@@ -362,7 +357,11 @@ int rbx_disk_attach(const struct rbx_volume_options *wanted,
 	err = rbx_volume_open(&options, &disk->volume);
 	if (err)
 		goto out_free_number;
-	if (backup_options->device)
+	if (rbx_volume_has_checksums(disk->volume)) {
+		disk->bounces = rbx_bounces_make(RBX_DISK_BYTES_MAX);
+		err = disk->bounces ? 0 : -ENOMEM;
+	}
+	if (!err && backup_options->device)
 		err = rbx_backup_open(backup_options, disk->volume,
 				      &disk->backup);
 	if (err)

@@ -132,12 +132,19 @@ static unsigned long left_until(unsigned long end)
 	return left > 0 ? (unsigned long)left : 1;
 }
 
+/*
+ * As wait_for_completion_timeout(), but as a task that is idle. The time may be the peer timeout of
+ * the user, and the kernel would say of another task that it hangs; or panic, if it is told to.
+ */
+static unsigned long wait_idle(struct completion *completion, unsigned long left)
+{
+	return (unsigned long)swait_event_idle_timeout_exclusive(
+		completion->wait, try_wait_for_completion(completion), (long)left);
+}
+
 static int await(struct rbx_ib_conn *conn, unsigned long end)
 {
-	unsigned long left = wait_for_completion_timeout(&conn->answered,
-							 left_until(end));
-
-	return left ? conn->status : -ETIMEDOUT;
+	return wait_idle(&conn->answered, left_until(end)) ? conn->status : -ETIMEDOUT;
 }
 
 static int resolve_address(struct rbx_ib_conn *conn,
@@ -171,7 +178,7 @@ static int resolve_route(struct rbx_ib_conn *conn, unsigned long end)
 	rdma_unlock_handler(conn->id);
 	if (err)
 		return err;
-	if (!wait_for_completion_timeout(&conn->answered, left_until(end))) {
+	if (!wait_idle(&conn->answered, left_until(end))) {
 		if (RBX_EXCHANGE(&conn->asks_route, false))
 			return -ETIMEDOUT;
 		wait_for_completion(&conn->answered); /* an event will complete it soon */
@@ -336,10 +343,9 @@ int rbx_ib_conn_drain(struct rbx_ib_conn *conn, uint32_t timeout_ms)
 	err = lasts_post(conn);
 	if (err)
 		return err;
-	left = wait_for_completion_timeout(&conn->last_send.back, left);
+	left = wait_idle(&conn->last_send.back, left);
 	if (left)
-		left = wait_for_completion_timeout(&conn->last_receive.back,
-						   left);
+		left = wait_idle(&conn->last_receive.back, left);
 	return left ? 0 : -ETIMEDOUT;
 }
 

@@ -3,6 +3,7 @@
  * client.c - the users of a context: volumes, and the peers and endpoints of a module.
  * See context.h.
  */
+#include <linux/slab.h>
 #include <net/net_namespace.h>
 
 #include "client/connection.h"
@@ -42,6 +43,9 @@ int rbx_client_open_on(struct rbx_client *client,
 {
 	int err;
 
+	client->first = client;
+	client->next = NULL;
+	mutex_init(&client->next_lock);
 	client->is_stopped = false;
 	init_waitqueue_head(&client->stopped);
 	client->options = *options;
@@ -86,25 +90,80 @@ int rbx_client_open(struct rbx_client *client,
 	return err ? err : rbx_client_open_on(client, options, device);
 }
 
-/* Pauses, until a signal comes or the client is stopped. */
+/* ---- Several devices of one owner ------------------------------------------------*/
+
+/* Takes the device, even if it fails. */
+static int next_make(struct rbx_client *first, struct ib_device *device, struct rbx_client **out)
+{
+	struct rbx_client *last = first, *next = kzalloc(sizeof(*next), GFP_KERNEL);
+	u32 count;
+	int err;
+
+	lockdep_assert_held(&first->next_lock);
+	for (count = 1; last->next; count++)
+		last = last->next;
+	if (!next || count == RBX_CLIENT_DEVICES_MAX) {
+		ib_device_put(device);
+		err = next ? -EXDEV : -ENOMEM;
+	} else {
+		err = rbx_client_open_on(next, &first->options, device);
+	}
+	if (err) {
+		kfree(next);
+		return err;
+	}
+	next->first = first;
+	smp_store_release(&last->next, next); /* pairs with rbx_client_next() */
+	*out = next;
+	return 0;
+}
+
+int rbx_client_of_address(struct rbx_client *first, struct sockaddr_storage *address,
+			  struct rbx_client **client)
+{
+	struct ib_device *device;
+	int err = device_find(address, &device);
+
+	if (err)
+		return err;
+	mutex_lock(&first->next_lock);
+	*client = rbx_context_client(first, device);
+	if (*client)
+		ib_device_put(device);
+	else
+		err = next_make(first, device, client);
+	mutex_unlock(&first->next_lock);
+	return err;
+}
+
+/* ---- Stop and close ---------------------------------------------------------------*/
+
+/* Pauses, until a signal comes or the owner is stopped. */
 int rbx_sessions_pause(struct rbx_sessions *sessions, uint64_t pause_ns)
 {
-	struct rbx_client *client = rbx_client_of_sessions(sessions);
+	struct rbx_client *first = rbx_client_of_sessions(sessions)->first;
 
 	return wait_event_interruptible_timeout(
-		       client->stopped, READ_ONCE(client->is_stopped),
+		       first->stopped, READ_ONCE(first->is_stopped),
 		       (long)nsecs_to_jiffies64(pause_ns) + 1) ?
 		       -EINTR :
 		       0;
 }
 
-void rbx_client_stop(struct rbx_client *client)
+void rbx_client_stop(struct rbx_client *first)
 {
-	WRITE_ONCE(client->is_stopped, true);
-	wake_up_all(&client->stopped);
+	WRITE_ONCE(first->is_stopped, true);
+	wake_up_all(&first->stopped);
 }
 
-void rbx_client_close(struct rbx_client *client)
+void rbx_client_close(struct rbx_client *first)
 {
-	rbx_context_part(client);
+	struct rbx_client *client = first->next, *next;
+
+	for (; client; client = next) {
+		next = client->next;
+		rbx_context_part(client);
+		kfree(client);
+	}
+	rbx_context_part(first);
 }

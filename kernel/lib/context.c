@@ -426,6 +426,21 @@ void rbx_context_part(struct rbx_client *client)
 	client->ctx = NULL;
 }
 
+struct rbx_client *rbx_context_client(struct rbx_client *first, const struct ib_device *device)
+{
+	unsigned int noio = rbx_contexts_take();
+	struct rbx_client *client, *left = NULL;
+
+	for (client = first; client; client = rbx_client_next(client)) {
+		if (client->ctx->device == device)
+			break;
+		if (!client->ctx->device && client->ctx->node_guid == device->node_guid)
+			left = client;
+	}
+	rbx_contexts_give(noio);
+	return client ?: left;
+}
+
 /* ---- Removal of a device -------------------------------------------------------*/
 
 static void peers_break(struct rbx_context *ctx)

@@ -109,21 +109,39 @@ struct rbx_client_options {
 	char credential[RBX_CREDENTIAL_BYTES]; /* its name; empty: none */
 };
 
+/*
+ * The peers of one owner on one device. An owner has one client at first. It gets another one for
+ * each further device through which one of its servers is reached (rbx_client_of_address()), and
+ * keeps all until it closes the first.
+ */
 struct rbx_client {
 	struct list_head link; /* in the context's list */
 	struct rbx_context *ctx; /* NULL: not open */
 	struct rbx_client_options options;
 	struct rbx_sessions sessions; /* its sessions */
 	struct rbx_planner planner;
-	/* Set to make a thread give up that opens peers for this client. */
+	struct rbx_client *first; /* of the owner; perhaps itself */
+	struct rbx_client *next; /* of the owner, or NULL; atomic: set once */
+	/* Only of the first: */
+	struct mutex next_lock; /* held while a next one is made */
+	/* Set to make a thread give up that opens peers for this owner. */
 	bool is_stopped; /* atomic */
 	wait_queue_head_t stopped;
 };
+
+/* The most devices of one owner. */
+#define RBX_CLIENT_DEVICES_MAX 8u
 
 static inline struct rbx_client *
 rbx_client_of_sessions(struct rbx_sessions *sessions)
 {
 	return container_of(sessions, struct rbx_client, sessions);
+}
+
+/* The next one of the owner, or NULL. */
+static inline struct rbx_client *rbx_client_next(const struct rbx_client *client)
+{
+	return smp_load_acquire(&client->next); /* then it is whole */
 }
 
 /* ---- client.c ---------------------------------------------------------------------*/
@@ -142,10 +160,14 @@ int rbx_client_open(struct rbx_client *client,
 int rbx_client_open_on(struct rbx_client *client,
 		       const struct rbx_client_options *options,
 		       struct ib_device *device);
-/* Makes a thread that opens a peer give up as soon as it would pause. */
-void rbx_client_stop(struct rbx_client *client);
-/* All its peers must be closed. */
-void rbx_client_close(struct rbx_client *client);
+/* The owner's client on the device that leads to an address; it is made if there is none. 0;
+ * -EXDEV: the owner has as many devices as can be; and as rbx_client_open(). Blocks. */
+int rbx_client_of_address(struct rbx_client *first, struct sockaddr_storage *address,
+			  struct rbx_client **client);
+/* Makes a thread that opens a peer for the owner give up as soon as it would pause. */
+void rbx_client_stop(struct rbx_client *first);
+/* And the others of its owner. All their peers must be closed. */
+void rbx_client_close(struct rbx_client *first);
 
 /* ---- context.c --------------------------------------------------------------------*/
 
@@ -153,6 +175,9 @@ void rbx_client_close(struct rbx_client *client);
  * A context ends with its last client. 0; -ENODEV, -ENOMEM. Both block. */
 int rbx_context_join(struct rbx_client *client, struct ib_device *device);
 void rbx_context_part(struct rbx_client *client);
+/* The owner's client whose context is bound to a device, or was and may be again; or NULL.
+ * Blocks. */
+struct rbx_client *rbx_context_client(struct rbx_client *first, const struct ib_device *device);
 
 /* Keeps the context bound to a device until it is released. If it is not bound yet, this
  * binds it. NULL: any device. 0; -EXDEV: it is bound to another device; -ENODEV: the

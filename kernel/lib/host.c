@@ -40,11 +40,11 @@ int rbx_thread_start(struct rbx_thread *thread, const char *name,
 }
 
 /* A task that is stopped before it first runs never calls main(), so its end is waited
- * for. Then this waits until the task is gone, as its code may be in a module that is
- * unloaded. */
+ * for; idle, as that may take as long as the peer timeout, and is no hang. Then this waits
+ * until the task is gone, as its code may be in a module that is unloaded. */
 void rbx_thread_join(struct rbx_thread *thread)
 {
-	wait_for_completion(&thread->over);
+	(void)wait_for_completion_state(&thread->over, TASK_IDLE);
 	kthread_stop(thread->task);
 	put_task_struct(thread->task);
 }

@@ -70,7 +70,7 @@ static uint32_t deregister_batch(struct rbx_registrar *registrar)
 }
 
 /* Deregisters all that was retired before the call. */
-static void settle(struct rbx_registrar *registrar)
+static void deregister_retired(struct rbx_registrar *registrar)
 {
 	/* Bounded, as other threads may go on retiring. */
 	for (uint32_t done = 0; done < RBX_REGISTRATIONS_MAX;) {
@@ -110,7 +110,7 @@ int rbx_registrar_register(struct rbx_registrar *registrar, void *addr,
 
 	if (!err)
 		return 0;
-	settle(registrar);
+	deregister_retired(registrar);
 	return register_once(registrar, &init, mr, error);
 }
 

@@ -12,7 +12,7 @@ static void put(struct rbx_due *due, uint32_t at, struct rbx_clock *clock)
 
 /* Puts a clock at its place: from `at` up, and then down, clocks are moved out of its
  * way. */
-static void settle(struct rbx_due *due, uint32_t at, struct rbx_clock *clock)
+static void sift(struct rbx_due *due, uint32_t at, struct rbx_clock *clock)
 {
 	uint32_t next;
 
@@ -40,7 +40,7 @@ static void take_out(struct rbx_due *due, struct rbx_clock *clock)
 
 	clock->due_place = 0;
 	if (last != clock)
-		settle(due, at, last);
+		sift(due, at, last);
 }
 
 void rbx_due_set(struct rbx_due *due, struct rbx_clock *clock, uint64_t at_ns)
@@ -53,5 +53,5 @@ void rbx_due_set(struct rbx_due *due, struct rbx_clock *clock, uint64_t at_ns)
 	}
 	if (!clock->due_place)
 		put(due, due->count++, clock);
-	settle(due, clock->due_place - 1, clock);
+	sift(due, clock->due_place - 1, clock);
 }

@@ -119,10 +119,10 @@ static int servers_open(struct rbx_volume *volume)
 	struct rbx_volume_control *control = &volume->control;
 	int err;
 
-	control->may_lack_servers = volume->joins.pool;
+	control->may_lack_servers = volume->joins.pool && !volume->joins.only_returns;
 	rbx_volume_servers_begin(control);
 	rbx_side_by_side_end(&control->side_by_side);
-	err = volume->joins.pool ? members_check(volume) : all_check(volume);
+	err = control->may_lack_servers ? members_check(volume) : all_check(volume);
 	if (err)
 		rbx_volume_servers_leave(control);
 	return err;
@@ -196,8 +196,10 @@ int rbx_volume_servers_open(struct rbx_volume *volume, const char *servers, cons
 
 	if (err)
 		return err;
-	if (rbx_pool_text_may_change(servers))
+	if (!volume->options.name) { /* else named_join.c looks at it */
 		volume->joins.pool = pool; /* closed with the volume */
+		volume->joins.only_returns = !rbx_pool_text_may_change(servers);
+	}
 	err = members_open(volume, pool, strcmp(told, servers) ? told : NULL);
 	if (!volume->joins.pool)
 		rbx_pool_close(pool);

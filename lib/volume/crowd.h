@@ -15,5 +15,13 @@ struct rbx_context;
 int rbx_crowd_open(struct rbx_context *ctx, const char *servers, struct rbx_crowd **crowd);
 /* The same, but those that cannot be reached are left out, unless none can. */
 int rbx_crowd_open_there(struct rbx_context *ctx, const char *servers, struct rbx_crowd **crowd);
+/* Tells the program which ones were left out, if it wants to know (`server_away`). */
+void rbx_crowd_away_tell(const struct rbx_context *ctx, const struct rbx_crowd *crowd);
+/* For a volume that is to be made: keeps as many servers as it can have, those that have most
+ * memory free. 0; -EEXIST: one of the others has a volume of this name; as rbx_crowd_look();
+ * reported. Blocks. */
+int rbx_crowd_choose(struct rbx_crowd *crowd, const char *name);
+/* Ends the sessions with those servers that do not have the volume. Blocks. */
+void rbx_crowd_narrow(struct rbx_crowd *crowd);
 
 #endif

@@ -43,7 +43,7 @@ void rbx_volume_fence_look(struct rbx_volume *volume)
 	pthread_mutex_lock(&volume->fence_lock);
 	fence_pass(volume, &ready);
 	pthread_mutex_unlock(&volume->fence_lock);
-	rbx_flow_start(&volume->control.flow, &ready);
+	rbx_volume_start(volume, &ready);
 }
 
 void rbx_volume_fence(struct rbx_volume *volume, struct rbx_piece_list *pieces)

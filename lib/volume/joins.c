@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * joins.c - servers that come into the pool join a volume that is open.
+ * joins.c - servers that come into the pool join a volume that is open, and those that were lost
+ * join it again.
  *
  * A thread looks at the members whenever the pool has changed, and every 2 s. It tries to
  * add each member that the volume does not use: one that is new, one that was left out at
- * the beginning, or one that was lost and serves again. After a failure it tries that
- * member again later and later. No request waits for any of this.
+ * the beginning, or one that was lost and serves again. Servers that the program has added are
+ * tried like these. After a failure it tries that member again later and later. No request waits
+ * for any of this.
  *
- * A named volume whose servers are a list takes those back that are OUT or have FAILED
- * (named_join.c), and no other one. It is told when one has returned, and not how often that was
- * tried.
+ * If the servers are a list, none of them is new. A server of a volume without a name that serves
+ * again is an empty one. A named volume takes those back that are OUT or have FAILED
+ * (named_join.c), and no other one. The program is told when one is there again, and not how often
+ * that was tried.
  *
  * A member that leaves the pool stays with the volume: whether a server is gone is decided
  * by its connection, and one that wants to go drains.
@@ -31,7 +34,7 @@ static void tell(struct rbx_volume *volume, enum rbx_event_kind kind, const char
 		.reason = reason,
 	};
 
-	rbx_volume_event(volume, &event);
+	rbx_events_put(&volume->events, &event);
 }
 
 /* ---- At the beginning -----------------------------------------------------------------*/
@@ -73,6 +76,58 @@ static bool is_left_out(const struct rbx_volume_joins *joins, const char *addres
 
 /* ---- Trying -----------------------------------------------------------------------------*/
 
+static bool is_among(const struct rbx_pool_member *members, size_t count, const char *address)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (!strcmp(members[i].address, address))
+			return true;
+	return false;
+}
+
+/* One more that is to be tried, unless it is there; returns how many there are. */
+static size_t member_put(struct rbx_pool_member *members, size_t count, const char *address)
+{
+	if (count == RBX_POOL_MEMBERS_MAX || is_among(members, count, address))
+		return count;
+	members[count] = (struct rbx_pool_member){ .incarnation = 0 };
+	rbx_text_copy(members[count].address, RBX_POOL_ADDRESS_BYTES, address);
+	return count + 1;
+}
+
+/* Those that the program has added are like members, as long as there is room. */
+static size_t added_take(const struct rbx_join_tries *tries, struct rbx_pool_member *members,
+			 size_t count)
+{
+	uint32_t i;
+
+	for (i = 0; i < tries->count; i++)
+		if (tries->all[i].is_added)
+			count = member_put(members, count, tries->all[i].address);
+	return count;
+}
+
+/* Servers that have FAILED are tried again whatever the pool says of them: one may drain, or have
+ * been taken off it, and still has what it had. Nothing else is lent by it. */
+static size_t failed_take(const struct rbx_volume_control *control,
+			  struct rbx_pool_member *members, size_t count)
+{
+	uint32_t i;
+	size_t m;
+
+	for (m = 0; m < count; m++)
+		if (members[m].draining && rbx_joining_failed_at(control, members[m].address) >= 0)
+			members[m].draining = false;
+	for (i = 0; i < control->server_count; i++) {
+		const char *address = rbx_joining_failed_address(control, i);
+
+		if (address)
+			count = member_put(members, count, address);
+	}
+	return count;
+}
+
 static void tries_of_former_drop(struct rbx_join_tries *tries,
 				 const struct rbx_pool_member *members, size_t count)
 {
@@ -93,10 +148,13 @@ static void tries_of_former_drop(struct rbx_join_tries *tries,
 	tries->count = kept;
 }
 
-/* A program cannot do anything about a server that returns, unless that one has no room. */
-static bool is_of_interest(const struct rbx_volume_joins *joins, int err)
+/* A program cannot do anything about a server that is still away. But that one may have no room, or
+ * lend other slabs than before. */
+static bool is_of_interest(const struct rbx_volume *volume, int err)
 {
-	return joins->only_returns ? err == -ENOSPC || err == -EDQUOT : err != -EAGAIN;
+	if (!volume->joins.only_returns)
+		return err != -EAGAIN;
+	return err == -ENOSPC || err == -EDQUOT || (err == -EINVAL && !volume->control.named);
 }
 
 enum outcome {
@@ -106,7 +164,7 @@ enum outcome {
 	FAILED_FIRST,
 };
 
-/* There is room: a member has a try, and those of former members were dropped. */
+/* There is room for a try, unless the program has added a server meanwhile. */
 static enum outcome member_add(struct rbx_volume *volume, const struct rbx_pool_member *member,
 			       int *err)
 {
@@ -118,7 +176,7 @@ static enum outcome member_add(struct rbx_volume *volume, const struct rbx_pool_
 	if (rbx_joining_is_used(&volume->control, member->address))
 		goto out;
 	one = rbx_join_try_of(&joins->tries, member->address, member->incarnation);
-	if (!rbx_join_try_is_due(one))
+	if (!one || !rbx_join_try_is_due(one))
 		goto out;
 	*err = rbx_volume_server_add(volume, member->address, member->labels,
 				     joins->only_returns);
@@ -142,9 +200,23 @@ static void member_try(struct rbx_volume *volume, const struct rbx_pool_member *
 	if (outcome == ADDED)
 		tell(volume, RBX_EVENT_SERVER_ADDED, member->address,
 		     joins->only_returns ? "it is there again" : "it came into the pool");
-	else if (outcome == FAILED_FIRST && is_of_interest(joins, err) &&
+	else if (outcome == FAILED_FIRST && is_of_interest(volume, err) &&
 		 !is_left_out(joins, member->address))
 		tell(volume, RBX_EVENT_SERVER_LEFT_OUT, member->address, rbx_last_error());
+}
+
+/* All that may be tried. */
+static size_t members_get(struct rbx_volume *volume, struct rbx_pool_member *members)
+{
+	struct rbx_volume_joins *joins = &volume->joins;
+	size_t count = rbx_pool_members_get(joins->pool, members, RBX_POOL_MEMBERS_MAX);
+
+	pthread_mutex_lock(&volume->add_lock);
+	count = added_take(&joins->tries, members, count);
+	count = failed_take(&volume->control, members, count);
+	tries_of_former_drop(&joins->tries, members, count);
+	pthread_mutex_unlock(&volume->add_lock);
+	return count;
 }
 
 /* ---- The thread -------------------------------------------------------------------------*/
@@ -153,21 +225,28 @@ static void *joins_run(void *volume_pointer)
 {
 	struct rbx_volume *volume = volume_pointer;
 	struct rbx_volume_joins *joins = &volume->joins;
-	struct rbx_pool_member *members = calloc(RBX_POOL_MEMBERS_MAX, sizeof(*members));
+	struct rbx_pool_member *members = joins->members;
 	int fd = rbx_pool_event_fd(joins->pool);
 
 	left_out_tell(volume);
-	while (members && rbx_pool_worker_wait(&joins->worker, fd, RBX_JOIN_LOOK_MS)) {
-		size_t i, count = rbx_pool_members_get(joins->pool, members, RBX_POOL_MEMBERS_MAX);
+	while (rbx_pool_worker_wait(&joins->worker, fd, RBX_JOIN_LOOK_MS)) {
+		size_t i, count = members_get(volume, members);
 
-		if (joins->only_returns && !rbx_volume_named_may_return(volume))
+		if (joins->only_returns && volume->control.named &&
+		    !rbx_volume_named_may_return(volume))
 			continue;
-		tries_of_former_drop(&joins->tries, members, count);
 		for (i = 0; i < count && rbx_pool_worker_wait(&joins->worker, -1, 0); i++)
 			member_try(volume, &members[i]);
 	}
-	free(members);
 	return NULL;
+}
+
+void rbx_volume_joins_note(struct rbx_volume *volume, const char *address)
+{
+	struct rbx_join_try *one = rbx_join_try_of(&volume->joins.tries, address, 0);
+
+	if (one)
+		one->is_added = true;
 }
 
 int rbx_volume_joins_start(struct rbx_volume *volume)
@@ -178,7 +257,8 @@ int rbx_volume_joins_start(struct rbx_volume *volume)
 	if (!joins->pool)
 		return 0;
 	joins->tries.all = calloc(RBX_SERVERS_MAX, sizeof(*joins->tries.all));
-	if (!joins->tries.all)
+	joins->members = calloc(RBX_POOL_MEMBERS_MAX, sizeof(*joins->members));
+	if (!joins->tries.all || !joins->members)
 		return rbx_error(-ENOMEM, "out of memory");
 	err = rbx_pool_worker_open(&joins->worker);
 	if (err)
@@ -196,5 +276,6 @@ void rbx_volume_joins_stop(struct rbx_volume *volume)
 	rbx_pool_close(joins->pool);
 	free(joins->left_out);
 	free(joins->tries.all);
+	free(joins->members);
 	*joins = (struct rbx_volume_joins){ .pool = NULL };
 }

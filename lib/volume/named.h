@@ -13,6 +13,14 @@
  * "host:port,host:port", allocated. 0, or -errno that was reported. */
 int rbx_volume_named_begin(struct rbx_volume *volume, const char *servers, char **members);
 
+/* named_reserve.c */
+
+/* A reserved volume that is open has the memory of all slabs up to this size, at all replicas. No
+ * request goes there before the map grows. add_lock is held. 0; or it has no more than before:
+ * -EHOSTUNREACH: a server that is not OUT is away; -ENOSPC, -EDQUOT: servers do not lend so much;
+ * -EAGAIN; -errno; reported. Blocks. */
+int rbx_volume_named_reserve(struct rbx_volume *volume, uint64_t size);
+
 /* named_join.c */
 
 /* The volume is open: servers that come into the pool become servers of it, if it has replicas. If

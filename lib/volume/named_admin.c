@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * named_admin.c - makes, changes and removes named volumes (include/rdmabox/named_volume.h).
+ * named_admin.c - makes and removes named volumes (include/rdmabox/named_volume.h), and what the
+ * calls that change them share.
  *
  * Each server is asked over a session of its own. A volume that is being made has no record
  * until all servers were granted to us, and a server forgets it if our session ends before it has
@@ -11,7 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/at_once.h"
 #include "client/removal.h"
+#include "client/session.h"
+#include "core/record.h"
 #include "core/volume.h"
 #include "include/rdmabox/named_volume.h"
 #include "lib/error.h"
@@ -46,8 +50,7 @@ static int crowd_begin(struct rbx_context *ctx, const char *call, const char *se
 	return rbx_admin_begin(ctx, call, servers, name, rbx_crowd_open, named, crowd);
 }
 
-/* What is left of a volume of this name, which is none any more. */
-static int name_clear(struct rbx_crowd *crowd, const char *name)
+int rbx_admin_name_clear(struct rbx_crowd *crowd, const char *name)
 {
 	struct rbx_named before;
 	int err = rbx_named_init(&before, name, "a client that needs the name");
@@ -57,15 +60,95 @@ static int name_clear(struct rbx_crowd *crowd, const char *name)
 	return err == -ENOENT || err == -EACCES ? 0 : err; /* the servers say whose it is */
 }
 
-int rbx_admin_grant_all(struct rbx_named *named, const struct rbx_crowd *crowd)
+struct asking {
+	struct rbx_named *named;
+	struct rbx_crowd *crowd;
+};
+
+static int grant_at(void *user, uint32_t index)
 {
+	const struct asking *asking = user;
+
+	return asking->crowd->has[index] ?
+		       rbx_named_grant(asking->named, asking->crowd->sessions[index]) :
+		       0;
+}
+
+/* One that has fallen silent is not asked for more: the others may be enough. */
+int rbx_admin_grant_all(struct rbx_named *named, struct rbx_crowd *crowd)
+{
+	struct asking asking = { named, crowd };
+	struct rbx_at_once asked;
 	uint32_t i;
-	int err = 0;
+	int err = rbx_at_once_do(&asked, crowd->count, false, grant_at, &asking);
+
+	for (i = 0; i < crowd->count && !err; i++) {
+		if (rbx_crowd_is_away(asked.results[i].err))
+			crowd->has[i] = false;
+		else
+			err = rbx_at_once_error(&asked, i);
+	}
+	rbx_at_once_free(&asked);
+	return err;
+}
+
+static int accept_at(void *user, uint32_t index)
+{
+	const struct asking *asking = user;
+
+	return asking->crowd->has[index] ?
+		       rbx_named_accept(asking->named, asking->crowd->sessions[index]) :
+		       0;
+}
+
+int rbx_admin_accept_all(struct rbx_named *named, struct rbx_crowd *crowd, bool *by_all)
+{
+	struct asking asking = { named, crowd };
+	struct rbx_at_once asked;
+	uint32_t i;
+	int err = rbx_at_once_do(&asked, crowd->count, false, accept_at, &asking);
 
 	for (i = 0; i < crowd->count && !err; i++)
+		err = rbx_at_once_error(&asked, i);
+	rbx_at_once_free(&asked);
+	*by_all = !err;
+	if (rbx_named_is_chosen(named))
+		return 0;
+	return err ? err :
+		     rbx_error(-EBUSY, "volume %s: too few of its servers are there to change it",
+			       named->record.name);
+}
+
+/* ---- Who is there ---------------------------------------------------------------------------- */
+
+int rbx_admin_enough_check(const struct rbx_wire_record *record, const struct rbx_crowd *crowd)
+{
+	struct rbx_member_set there = { .count = 0 };
+	struct rbx_membership membership;
+	bool is_half;
+	uint32_t i;
+
+	for (i = 0; i < crowd->count; i++) /* a pool may have more servers than a volume */
 		if (crowd->has[i])
-			err = rbx_named_grant(named, crowd->sessions[i]);
-	return err;
+			rbx_member_set_add(&there, rbx_session_incarnation(crowd->sessions[i]));
+	rbx_record_get_membership(record, &membership);
+	if (rbx_membership_can_open(&membership, &there))
+		return 0;
+	return rbx_error(-EHOSTUNREACH, "volume %s has %u servers, and %u of them are away, were restarted, or are not among those given: too few are left to change it",
+			 record->name, record->members_count,
+			 rbx_crowd_lacks(crowd, record, &is_half));
+}
+
+int rbx_admin_members_check(const struct rbx_wire_record *record, const struct rbx_crowd *crowd,
+			    const char *why)
+{
+	bool is_half;
+	uint32_t missing = rbx_crowd_lacks(crowd, record, &is_half);
+
+	if (!missing)
+		return 0;
+	return rbx_error(-EHOSTUNREACH, "volume %s has %u servers, and %u of them are away, have lost it, or are not among those given: %s",
+			 record->name, record->members_count, missing, why);
 }
 
 /* ---- Making ---------------------------------------------------------------------------*/
@@ -91,7 +174,7 @@ static int slab_bytes_check(const struct rbx_crowd *crowd)
 	return 0;
 }
 
-static int size_check(uint64_t size, uint64_t slab_bytes)
+int rbx_admin_size_check(uint64_t size, uint64_t slab_bytes)
 {
 	const struct rbx_volume_shape shape = {
 		.size_bytes = size,
@@ -132,7 +215,7 @@ static int record_make(struct rbx_named *named, const struct rbx_crowd *crowd, u
 	if (!err)
 		err = slab_bytes_check(crowd);
 	if (!err)
-		err = size_check(size, slab_bytes);
+		err = rbx_admin_size_check(size, slab_bytes);
 	if (!err)
 		err = rbx_random(&id, sizeof(id));
 	if (err)
@@ -166,8 +249,8 @@ static void take_back(const struct rbx_crowd *crowd)
 		(void)forget(crowd->sessions[i]);
 }
 
-static int make(struct rbx_named *named, struct rbx_crowd *crowd,
-		const struct rbx_memory_wanted *memory)
+static int make(struct rbx_named *named, struct rbx_crowd *crowd, const char *servers,
+		struct rbx_memory_wanted *memory)
 {
 	char why[RBX_ERROR_TEXT_MAX];
 	uint32_t i;
@@ -176,9 +259,9 @@ static int make(struct rbx_named *named, struct rbx_crowd *crowd,
 	for (i = 0; i < crowd->count && !err; i++)
 		err = rbx_named_grant(named, crowd->sessions[i]);
 	if (!err)
-		err = rbx_named_settle(named);
+		err = rbx_named_take_newest(named);
 	if (!err && named->record.flags & RBX_WIRE_RESERVED)
-		err = rbx_named_borrow(crowd, named, memory);
+		err = rbx_named_borrow_of(crowd, named, servers, memory);
 	if (err)
 		return err; /* no server has a record: they forget it */
 	for (i = 0; i < crowd->count && !err; i++)
@@ -194,7 +277,7 @@ int rbx_volume_create(struct rbx_context *ctx, const char *servers, const char *
 		      uint64_t size, const struct rbx_volume_create_options *options)
 {
 	struct rbx_volume_create_options taken;
-	struct rbx_memory_wanted memory = { .servers = servers, .size_bytes = size };
+	struct rbx_memory_wanted memory = { .size_bytes = size };
 	struct rbx_crowd *crowd;
 	struct rbx_named named;
 	int err = 0;
@@ -209,252 +292,15 @@ int rbx_volume_create(struct rbx_context *ctx, const char *servers, const char *
 		return err;
 	memory.progress = taken.progress;
 	memory.user = taken.user;
-	err = record_make(&named, crowd, size, &taken);
+	err = rbx_crowd_choose(crowd, name);
 	if (!err)
-		err = name_clear(crowd, name);
+		err = record_make(&named, crowd, size, &taken);
+	if (!err && !taken.overcommit && !taken.reserve)
+		err = rbx_named_fit_check(crowd, &named, size);
 	if (!err)
-		err = make(&named, crowd, &memory);
-	rbx_crowd_close(crowd);
-	return err;
-}
-
-/* ---- Growing --------------------------------------------------------------------------*/
-
-int rbx_admin_accept_all(struct rbx_named *named, const struct rbx_crowd *crowd, bool *by_all)
-{
-	uint32_t i;
-	int err, first_err = 0;
-
-	for (i = 0; i < crowd->count; i++) {
-		err = crowd->has[i] ? rbx_named_accept(named, crowd->sessions[i]) : 0;
-		if (err && !first_err)
-			first_err = err;
-	}
-	*by_all = !first_err;
-	if (rbx_named_is_chosen(named))
-		return 0;
-	return first_err ? first_err :
-			   rbx_error(-EBUSY, "volume %s: too few of its servers are there to change it",
-				     named->record.name);
-}
-
-/* Whether all its servers are there that are not OUT. */
-static int members_check(const struct rbx_wire_record *record, const struct rbx_crowd *crowd,
-			 const char *what)
-{
-	bool is_half;
-	uint32_t missing = rbx_crowd_lacks(crowd, record, &is_half);
-
-	if (!missing)
-		return 0;
-	return rbx_error(-EHOSTUNREACH,
-			 "volume %s has %u servers, and %u of them are not among those given, or "
-			 "have lost it: %s needs all of them",
-			 record->name, record->members_count, missing, what);
-}
-
-/* What lies beyond the end, at all servers. Those that can give it up do so, whatever the others
- * do. The first error. */
-static int trim(struct rbx_named *named, const struct rbx_crowd *crowd)
-{
-	int rc, first_err = 0;
-	uint32_t i;
-
-	for (i = 0; i < crowd->count; i++) {
-		rc = crowd->has[i] ? rbx_named_trim(named, crowd->sessions[i]) : 0;
-		first_err = first_err ? first_err : RBX_MIN(rc, 0);
-	}
-	return first_err;
-}
-
-/* Of a volume that is reserved. What a call before has left that died comes first; and if the
- * servers have not enough, what was borrowed goes back. */
-static int memory_add(struct rbx_named *named, struct rbx_crowd *crowd, const char *servers,
-		      uint64_t size)
-{
-	const struct rbx_memory_wanted memory = {
-		.servers = servers,
-		.size_bytes = size,
-		.from_slab = rbx_named_slabs(named->record.size_bytes, named->record.slab_bytes),
-	};
-	char why[RBX_ERROR_TEXT_MAX];
-	int err;
-
-	if (!(named->record.flags & RBX_WIRE_RESERVED))
-		return 0;
-	/* One that is not asked could have a slab that is now lent at another one as well. */
-	err = members_check(&named->record, crowd, "what is reserved");
+		err = rbx_admin_name_clear(crowd, name);
 	if (!err)
-		err = trim(named, crowd);
-	if (!err)
-		err = rbx_named_borrow(crowd, named, &memory);
-	if (!err)
-		return 0;
-	snprintf(why, sizeof(why), "%s", rbx_last_error());
-	(void)trim(named, crowd);
-	return rbx_error(err, "%s", why);
-}
-
-/* The record that was found is made valid first, and then the change. A process that dies in
- * between leaves the one or the other: the next open takes the newest, and has all accept it. */
-static int grow(struct rbx_named *named, struct rbx_crowd *crowd, const char *servers,
-		uint64_t size)
-{
-	bool by_all;
-	int err = rbx_crowd_look(crowd, named);
-
-	rbx_crowd_keep_members(crowd, &named->record);
-	if (!err)
-		err = rbx_named_begin(named, false);
-	if (err == -EBUSY)
-		err = rbx_error(-EBUSY, "volume %s is open by %s; close it there, or have that program grow it: rbx_volume_extend()",
-				named->record.name, named->writer);
-	if (!err)
-		err = size_check(size, named->record.slab_bytes);
-	if (!err)
-		err = rbx_admin_grant_all(named, crowd);
-	if (!err)
-		err = rbx_named_settle(named);
-	if (!err && size < named->record.size_bytes)
-		err = rbx_error(-EINVAL, "volume %s has %llu bytes already, and cannot become smaller",
-				named->record.name,
-				(unsigned long long)named->record.size_bytes);
-	if (!err)
-		err = rbx_admin_accept_all(named, crowd, &by_all);
-	if (!err)
-		err = memory_add(named, crowd, servers, size);
-	if (err)
-		return err;
-	named->record.size_bytes = size;
-	rbx_named_change(named);
-	return rbx_admin_accept_all(named, crowd, &by_all);
-}
-
-int rbx_volume_grow(struct rbx_context *ctx, const char *servers, const char *name, uint64_t size)
-{
-	struct rbx_crowd *crowd;
-	struct rbx_named named;
-	int err = crowd_begin(ctx, "rbx_volume_grow", servers, name, &named, &crowd);
-
-	if (err)
-		return err;
-	err = grow(&named, crowd, servers, size);
-	rbx_crowd_close(crowd);
-	return err;
-}
-
-/* ---- Renaming -------------------------------------------------------------------------*/
-
-/* Volumes of servers that do not have this one: two would have one name. */
-static int free_check(const struct rbx_crowd *crowd, const char *name)
-{
-	struct rbx_wire_volume volume;
-	struct rbx_named wanted;
-	uint32_t i;
-	int err = rbx_named_init(&wanted, name, "");
-
-	for (i = 0; i < crowd->count && !err; i++) {
-		if (crowd->has[i])
-			continue;
-		err = rbx_named_look(&wanted, crowd->sessions[i], &volume);
-		if (!err)
-			return rbx_error(-EEXIST, "%s has a volume %s already: choose another name, or remove it",
-					 crowd->names[i], name);
-		if (err == -ENOENT || err == -EACCES)
-			err = 0;
-	}
-	return err;
-}
-
-/* What is reserved at the first ones of the servers. */
-static void release(const struct rbx_crowd *crowd, uint32_t count)
-{
-	uint32_t i;
-
-	for (i = 0; i < count; i++)
-		if (crowd->has[i])
-			rbx_named_release(crowd->sessions[i]);
-}
-
-static int reserve(const struct rbx_crowd *crowd, const char name[RBX_WIRE_VOLUME_NAME_BYTES])
-{
-	char why[RBX_ERROR_TEXT_MAX];
-	uint32_t i;
-	int err = 0;
-
-	for (i = 0; i < crowd->count && !err; i++)
-		if (crowd->has[i])
-			err = rbx_named_reserve(crowd->sessions[i], name);
-	if (!err)
-		return 0;
-	snprintf(why, sizeof(why), "%s", rbx_last_error());
-	release(crowd, i);
-	return rbx_error(err, "%s", why);
-}
-
-/* The new name is kept free at all servers, and only then it is proposed: so no server can refuse
- * it later, when another one has accepted it. */
-static int change_name(struct rbx_named *named, struct rbx_crowd *crowd,
-		       const char name[RBX_WIRE_VOLUME_NAME_BYTES], bool *by_all)
-{
-	int err = reserve(crowd, name);
-
-	if (err)
-		return err;
-	memcpy(named->record.name, name, sizeof(named->record.name));
-	rbx_named_change(named);
-	return rbx_admin_accept_all(named, crowd, by_all);
-}
-
-/* What was found is made valid first: also the name, if a rename before this one was
- * interrupted. */
-static int rename_to(struct rbx_named *named, struct rbx_crowd *crowd,
-		     const char name[RBX_WIRE_VOLUME_NAME_BYTES])
-{
-	bool by_all;
-	int err = rbx_crowd_look(crowd, named);
-
-	rbx_crowd_keep_members(crowd, &named->record);
-	if (!err)
-		err = rbx_named_begin(named, false);
-	if (!err)
-		/* One that is not asked could have another volume of that name. */
-		err = members_check(&named->record, crowd, "a rename");
-	if (!err)
-		err = free_check(crowd, name);
-	if (!err)
-		err = rbx_admin_grant_all(named, crowd);
-	if (!err)
-		err = rbx_named_settle(named);
-	if (!err)
-		err = rbx_admin_accept_all(named, crowd, &by_all);
-	if (!err && strcmp(named->record.name, name))
-		err = change_name(named, crowd, name, &by_all);
-	/* A server that has not accepted it has the former name, which nobody else may get. */
-	if (!err && by_all)
-		release(crowd, crowd->count);
-	return err;
-}
-
-int rbx_volume_rename(struct rbx_context *ctx, const char *servers, const char *name,
-		      const char *new_name)
-{
-	char taken[RBX_WIRE_VOLUME_NAME_BYTES];
-	struct rbx_crowd *crowd;
-	struct rbx_named named;
-	int err = new_name ? rbx_named_name_take(taken, new_name) :
-			     rbx_error(-EINVAL, "the new name must be given");
-
-	if (!err)
-		err = crowd_begin(ctx, "rbx_volume_rename", servers, name, &named, &crowd);
-	if (err)
-		return err;
-	if (!strcmp(named.name, taken))
-		err = rbx_error(-EINVAL, "the new name is the one that volume %s has", taken);
-	if (!err)
-		err = name_clear(crowd, taken);
-	if (!err)
-		err = rename_to(&named, crowd, taken);
+		err = make(&named, crowd, servers, &memory);
 	rbx_crowd_close(crowd);
 	return err;
 }

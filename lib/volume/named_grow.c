@@ -5,6 +5,8 @@
  *
  * With one replica there is no keeper. Its record changes only here while it is open, so this
  * thread asks the servers itself. If too few have accepted, the next call goes on with that record.
+ *
+ * If the volume is reserved, its new slabs have their memory before that (named_reserve.c).
  */
 #include <inttypes.h>
 
@@ -14,6 +16,7 @@
 #include "lib/error.h"
 #include "lib/guard.h"
 #include "lib/volume/named.h"
+#include "lib/volume/named_admin.h"
 
 static int check(const struct rbx_volume *volume, uint64_t size)
 {
@@ -23,9 +26,8 @@ static int check(const struct rbx_volume *volume, uint64_t size)
 
 	if (!named)
 		return rbx_error(-EOPNOTSUPP, "only a named volume grows");
-	if (named->record.flags & RBX_WIRE_RESERVED)
-		return rbx_error(-EOPNOTSUPP, "volume %s is reserved, and grows only while no program has it open: rbx_volume_grow()",
-				 named->record.name);
+	if (rbx_admin_lost_check(&named->record))
+		return -EOWNERDEAD;
 	if (!size || size % RBX_PAGE_BYTES)
 		return rbx_error(-EINVAL, "a volume of %" PRIu64 " bytes: it must be a multiple of %u, above 0",
 				 size, RBX_PAGE_BYTES);
@@ -36,6 +38,21 @@ static int check(const struct rbx_volume *volume, uint64_t size)
 		return rbx_error(-EFBIG, "volume %s was opened with room for %" PRIu64 " bytes: close it, and open it with a higher size_max",
 				 named->record.name, max_bytes);
 	return 0;
+}
+
+/* Of a volume that is reserved, what is new has its memory first. */
+static int memory_add(struct rbx_volume *volume, uint64_t size)
+{
+	const struct rbx_wire_record *record = &volume->control.named->record;
+	const struct rbx_keeper *keeper = volume->control.keeper;
+
+	if (keeper && rbx_keeper_is_over(keeper))
+		return rbx_keeper_growth_refused(keeper);
+	if (!(record->flags & RBX_WIRE_RESERVED) ||
+	    rbx_named_slabs(size, record->slab_bytes) <=
+		    rbx_volume_map_slabs(volume->control.flow.map))
+		return 0;
+	return rbx_volume_named_reserve(volume, size);
 }
 
 static int accept_at(void *user, uint32_t index)
@@ -74,10 +91,14 @@ int rbx_volume_extend(struct rbx_volume *volume, uint64_t size)
 	if (!volume)
 		return rbx_error(-EINVAL, "a volume must be given");
 	err = rbx_guard_wait(volume->ctx, "rbx_volume_extend");
+	if (!err)
+		err = rbx_volume_may_change(volume);
 	if (err)
 		return err;
 	pthread_mutex_lock(&volume->add_lock);
 	err = check(volume, size);
+	if (!err)
+		err = memory_add(volume, size);
 	if (!err && volume->control.keeper)
 		err = rbx_keeper_grow(volume->control.keeper, size);
 	else if (!err)

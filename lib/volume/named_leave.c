@@ -25,11 +25,12 @@ static int place_of(const struct rbx_volume *volume, const char *server)
 
 	for (i = 0; i < control->server_count; i++) {
 		const struct rbx_peer *peer = control->servers[i].peer;
+		uint64_t there;
 
 		if (!peer || rbx_upkeep_server_is_down(&control->upkeep, i))
 			continue;
-		if (incarnation ? control->upkeep.servers[i].incarnation == incarnation :
-				  !strcmp(rbx_peer_name(peer), server))
+		there = rbx_upkeep_server_incarnation(&control->upkeep, i);
+		if (incarnation ? there == incarnation : !strcmp(rbx_peer_name(peer), server))
 			return (int)i;
 	}
 	return -1;
@@ -144,7 +145,7 @@ static int move_off(struct rbx_volume *volume, const char *server)
 	uint32_t left;
 	int err, place;
 
-	if (RBX_LOAD_RELAXED(&volume->control.keeper->is_over))
+	if (rbx_keeper_is_over(volume->control.keeper))
 		return rbx_error(-ESTALE, "another program has opened volume %s, or too few of its servers answer",
 				 volume->control.named->record.name);
 	place = place_of(volume, server);
@@ -160,7 +161,7 @@ static int move_off(struct rbx_volume *volume, const char *server)
 		return rbx_error(-EIO, "server %s of volume %s was out of reach while it had the last copy of something: open the volume anew",
 				 server, volume->control.named->record.name);
 	left = rbx_upkeep_server_leave(upkeep, (uint32_t)place);
-	if (left && RBX_LOAD_RELAXED(&upkeep->is_stuck))
+	if (left && rbx_upkeep_is_stuck(upkeep))
 		return rbx_error(-ENOSPC, "no other server of volume %s takes %u slabs that server %s has: add a server, or give the others more memory",
 				 volume->control.named->record.name, left, server);
 	return (int)left;
@@ -170,6 +171,8 @@ int rbx_volume_move_off(struct rbx_volume *volume, const char *server)
 {
 	int rc = rbx_guard_wait(volume->ctx, "rbx_volume_move_off");
 
+	if (!rc)
+		rc = rbx_volume_may_change(volume);
 	if (!rc)
 		rc = kind_check(volume);
 	if (!rc && (!server || !*server))

@@ -7,10 +7,17 @@
  * them: the new ones accept it first, so whoever hears of them finds the volume there. If one of
  * them refuses, those before it let go. Once a server of before has accepted it, the next one who
  * comes finishes it: so a call that was interrupted is repeated, and needs not be.
+ *
+ * A new one may have been a server of the volume before, and have lost its memory. If the list of
+ * servers shows that (client/emptied.h), the former one is put OUT by the same record, and
+ * forgotten by the next one. Otherwise nobody could say later where that one is. Not if the volume
+ * was left by a client that crashed: that one may still read there, so whoever opens the volume
+ * waits before it puts a server OUT.
  */
 #include <stdio.h>
 #include <string.h>
 
+#include "client/emptied.h"
 #include "client/newcomer.h"
 #include "client/session.h"
 #include "core/membership_change.h"
@@ -23,7 +30,7 @@ struct addition {
 	struct rbx_named named;
 	struct rbx_crowd *crowd; /* servers of the volume */
 	struct rbx_crowd *newcomers; /* those that it gets; has[]: they are members */
-	bool is_new[RBX_MEMBERS_MAX]; /* of newcomers: they were no members before */
+	bool is_new[RBX_SERVERS_MAX]; /* of newcomers: they were no members before */
 	uint32_t new_count;
 };
 
@@ -111,6 +118,7 @@ static int take(struct addition *a)
 	if (err)
 		return err;
 	rbx_crowd_keep_members(a->crowd, &a->named.record);
+	rbx_emptied_look(&a->named.emptied, a->crowd, &a->named.record);
 	newcomers_judge(a);
 	err = half_check(a);
 	if (!err)
@@ -118,7 +126,7 @@ static int take(struct addition *a)
 	if (!err)
 		err = rbx_admin_grant_all(&a->named, a->newcomers);
 	if (!err)
-		err = rbx_named_settle(&a->named);
+		err = rbx_named_take_newest(&a->named);
 	return err ? err : accept(a);
 }
 
@@ -172,12 +180,41 @@ static int join_all(struct addition *a)
 
 /* ---- The record -------------------------------------------------------------------------*/
 
+static struct rbx_member_set all_there(const struct addition *a)
+{
+	struct rbx_member_set there = { .count = 0 };
+	uint32_t i;
+
+	for (i = 0; i < a->crowd->count; i++) /* a pool may have more servers than a volume */
+		if (a->crowd->has[i])
+			rbx_member_set_add(&there, rbx_session_incarnation(a->crowd->sessions[i]));
+	for (i = 0; i < a->newcomers->count; i++)
+		rbx_member_set_add(&there, newcomer_at(a, i));
+	return there;
+}
+
+/* Former selves of servers: what they had, others have. */
+static void emptied_put_out(struct addition *a, struct rbx_membership *next,
+			    const struct rbx_member_set *there)
+{
+	struct rbx_wire_record *record = &a->named.record;
+	struct rbx_membership without = *next;
+	uint32_t count = rbx_emptied_put_out(&a->named.emptied, &without, there);
+
+	if (!count || count >= record->copies || !(record->flags & RBX_WIRE_EVEN))
+		return;
+	*next = without;
+	rbx_record_copies_lose(record, count);
+}
+
 static void propose(struct addition *a)
 {
+	const struct rbx_member_set there = all_there(a);
 	struct rbx_membership next;
 	uint32_t i;
 
 	rbx_membership_next(&next, &a->named.proposer.membership);
+	emptied_put_out(a, &next, &there);
 	for (i = 0; i < a->newcomers->count; i++) {
 		if (!a->is_new[i])
 			continue;
@@ -206,6 +243,17 @@ static int new_ones_accept(struct addition *a)
 	return rbx_error(err, "%s", why);
 }
 
+/* Which needs no vote of those before. */
+static void propose_last(struct addition *a)
+{
+	const struct rbx_member_set there = all_there(a);
+	struct rbx_membership next;
+
+	rbx_membership_next(&next, &a->named.proposer.membership);
+	(void)rbx_emptied_forget(&a->named.emptied, &next, &there);
+	rbx_named_change_to(&a->named, &next);
+}
+
 static int add(struct addition *a)
 {
 	int err = take(a);
@@ -224,7 +272,7 @@ static int add(struct addition *a)
 	}
 	if (err)
 		return err;
-	rbx_named_change(&a->named); /* which needs no vote of those before */
+	propose_last(a);
 	return accept(a);
 }
 

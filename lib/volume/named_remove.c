@@ -68,6 +68,8 @@ int rbx_volume_members_list_sized(struct rbx_context *ctx, const char *servers, 
 	if (err)
 		return err;
 	err = rbx_crowd_look(crowd, &named);
+	if (!err)
+		rbx_crowd_away_tell(ctx, crowd);
 	for (i = 0; !err && i < named.record.members_count && i < max; i++) {
 		member = member_at(&named, crowd, i);
 		rbx_sized_give((char *)members + i * member_bytes, member_bytes, &member,
@@ -156,7 +158,7 @@ static int take(struct rbx_named *named, struct rbx_crowd *crowd)
 	rbx_crowd_keep_members(crowd, &named->record);
 	err = rbx_admin_grant_all(named, crowd);
 	if (!err)
-		err = rbx_named_settle(named);
+		err = rbx_named_take_newest(named);
 	if (!err)
 		err = rbx_admin_accept_all(named, crowd, &by_all);
 	if (err || !rbx_membership_is_joint(&named->proposer.membership))

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * news.c - tells the program what the upkeep finds, which servers of a pool join, and why an open
- * takes long. The event callback is called by three threads, that of the upkeep, that of joins.c
- * and the one that opens the volume, one at a time.
+ * takes long. Three threads do that: that of the upkeep, that of joins.c and the one that opens the
+ * volume. None of them calls the program (events.h).
  */
+#include "client/named.h"
 #include "client/opening.h"
 #include "lib/volume/volume.h"
 
@@ -36,6 +37,12 @@ const char *rbx_event_name(enum rbx_event_kind kind)
 		return "server left out";
 	case RBX_EVENT_OPENING:
 		return "opening";
+	case RBX_EVENT_MISSED:
+		return "missed";
+	case RBX_EVENT_STOPPED:
+		return "stopped";
+	case RBX_EVENT_GOES_ON:
+		return "goes on";
 	}
 	return "event";
 }
@@ -53,19 +60,6 @@ void rbx_volume_refused(struct rbx_upkeep *upkeep)
 		      rbx_last_error());
 }
 
-void rbx_volume_event(struct rbx_volume *volume, const struct rbx_event *event)
-{
-	const char *before;
-
-	if (!volume->options.event)
-		return;
-	pthread_mutex_lock(&volume->event_lock);
-	before = rbx_callback_enter("event callback");
-	volume->options.event(volume, event, volume->options.user);
-	rbx_callback_leave(before);
-	pthread_mutex_unlock(&volume->event_lock);
-}
-
 void rbx_volume_opening_tell(struct rbx_volume_control *control, const char *what,
 			     uint32_t slabs_count)
 {
@@ -76,7 +70,7 @@ void rbx_volume_opening_tell(struct rbx_volume_control *control, const char *wha
 		.reason = what,
 	};
 
-	rbx_volume_event(rbx_volume_of_control(control), &event);
+	rbx_events_put(&rbx_volume_of_control(control)->events, &event);
 }
 
 static const char *reason_of(const struct rbx_volume *volume,
@@ -85,7 +79,9 @@ static const char *reason_of(const struct rbx_volume *volume,
 {
 	switch (news) {
 	case RBX_NEWS_SERVER_DOWN:
-		return rbx_peer_reason(server->peer);
+		/* Its connection has not failed, or not for that. */
+		return server->has_drained ? "it drains, and has nothing of the volume any more" :
+					     rbx_peer_reason(server->peer);
 	case RBX_NEWS_REBUILD_STARTED:
 		return "replicas are missing and are made anew";
 	case RBX_NEWS_REBUILD_DONE:
@@ -115,5 +111,30 @@ void rbx_volume_tell(struct rbx_upkeep *upkeep, enum rbx_news news,
 		.reason = reason_of(volume, whose, news, err),
 	};
 
-	rbx_volume_event(volume, &event);
+	rbx_events_put(&volume->events, &event);
+	/* With one replica nothing else says why requests fail. */
+	if (news == RBX_NEWS_SERVER_DOWN && volume->control.named && !volume->control.keeper)
+		rbx_named_stopped(volume->control.named, event.server, event.reason, true);
+}
+
+void rbx_volume_stopped(struct rbx_volume_control *control, const char *server, const char *why)
+{
+	const struct rbx_event event = {
+		.kind = RBX_EVENT_STOPPED,
+		.server = server,
+		.reason = why,
+	};
+
+	rbx_events_put(&rbx_volume_of_control(control)->events, &event);
+}
+
+void rbx_volume_goes_on(struct rbx_volume_control *control)
+{
+	static const struct rbx_event event = {
+		.kind = RBX_EVENT_GOES_ON,
+		.server = "",
+		.reason = "enough of its servers are there again",
+	};
+
+	rbx_events_put(&rbx_volume_of_control(control)->events, &event);
 }

@@ -23,7 +23,8 @@ int rbx_volume_room_explain(struct rbx_volume *volume, int err)
 
 		if (!peer || rbx_upkeep_server_is_down(&control->upkeep, i))
 			continue;
-		/* What this volume got until it was refused counts as well. */
+		/* What this volume got until it was refused counts as well. No thread makes rounds
+		 * yet, so it is read as it is (core/upkeep_state.h). */
 		bytes = rbx_peer_free_bytes(peer) +
 			control->upkeep.servers[i].replicas_count * slab_bytes;
 		end += (size_t)snprintf(rooms + end, sizeof(rooms) - end, "; %s has %.10g MiB free",

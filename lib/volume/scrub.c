@@ -164,6 +164,8 @@ int rbx_volume_scrub(struct rbx_volume *volume, uint64_t offset, uint64_t length
 		return rbx_error(-EINVAL, "a volume must be given");
 	err = rbx_guard_wait(volume->ctx, "rbx_volume_scrub");
 	if (!err)
+		err = rbx_volume_may_change(volume);
+	if (!err)
 		err = rbx_volume_range_check(volume, offset, length_bytes);
 	if (err)
 		return err;

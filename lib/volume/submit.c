@@ -15,7 +15,7 @@
 #include "lib/malformed.h"
 #include "lib/outstanding.h"
 #include "lib/poller/plug.h"
-#include "lib/volume/volume.h"
+#include "lib/volume/reader.h"
 
 /* A request's flags are those of its fragments. */
 RBX_STATIC_ASSERT((int)RBX_FENCE == RBX_FRAGMENT_FENCE, "same bit");
@@ -119,6 +119,8 @@ static int request_check(const struct rbx_volume *volume,
 		return rbx_request_malformed(request, REQUEST_FLAGS);
 	if (rbx_request_is_outstanding(request))
 		return rbx_request_busy();
+	if (request->op == RBX_WRITE && volume->reader)
+		return rbx_volume_may_change(volume);
 	if (!range_is_good(volume->control.flow.map, request->offset, request->length_bytes))
 		return rbx_volume_range_check(volume, request->offset,
 					      request->length_bytes);
@@ -257,10 +259,20 @@ static struct rbx_piece *request_fill(struct rbx_volume *volume,
 	return split(volume, request, piece);
 }
 
+void rbx_volume_start(struct rbx_volume *volume, struct rbx_piece_list *pieces)
+{
+	if (volume->reader)
+		rbx_reader_start(volume->reader, pieces);
+	else
+		rbx_flow_start(&volume->control.flow, pieces);
+}
+
 /* Once its last piece has started a request may have ended. */
 static void start(struct rbx_volume *volume, struct rbx_piece_list *pieces)
 {
-	if (!rbx_plug_hold_pieces(&volume->control.flow, pieces))
+	if (volume->reader)
+		rbx_reader_start(volume->reader, pieces);
+	else if (!rbx_plug_hold_pieces(&volume->control.flow, pieces))
 		rbx_flow_start(&volume->control.flow, pieces);
 }
 

@@ -6,6 +6,7 @@
  * If a transfer needs more pieces than half of the pool it is done in portions, one after
  * another. Each portion is long enough to keep the servers busy.
  */
+#include "client/named.h"
 #include "lib/poller/plug.h"
 #include "lib/poller/waiting.h"
 #include "lib/volume/volume.h"
@@ -108,6 +109,8 @@ static int request_failed(struct rbx_volume *volume, const struct rbx_request *w
 	snprintf(what, sizeof(what), "%s of %u bytes at %llu failed",
 		 wanted->op == RBX_READ ? "read" : "write", wanted->length_bytes,
 		 (unsigned long long)wanted->offset);
+	if (volume->control.named && rbx_named_stop_error(volume->control.named, status, what))
+		return status;
 	if (status == -EIO)
 		return request_lost(volume, wanted, what);
 	return rbx_error(status, "%s: %s", what, rbx_status_text(status));

@@ -18,6 +18,7 @@
 #include "lib/poller/set.h"
 #include "lib/sized.h"
 #include "lib/volume/named.h"
+#include "lib/volume/reader.h"
 
 void rbx_volume_options_defaults_sized(struct rbx_volume_options *options,
 				       size_t size_bytes)
@@ -139,14 +140,11 @@ static uint64_t room_of(const struct rbx_volume *volume, uint64_t size, uint64_t
 	return RBX_MAX(size, RBX_MIN(max, slab_bytes * RBX_SLABS_MAX));
 }
 
-static int shape_make(struct rbx_volume *volume, uint64_t size,
+static int shape_make(const struct rbx_volume *volume, uint64_t size, uint64_t slab_bytes,
 		      struct rbx_volume_shape *shape)
 {
-	const struct rbx_named *named = volume->control.named;
-	uint64_t slab_bytes = rbx_peer_slab_bytes(rbx_volume_server_first(&volume->control));
+	const bool named = volume->options.name;
 
-	if (named)
-		size = named->record.size_bytes;
 	*shape = (struct rbx_volume_shape){
 		.size_bytes = size,
 		.size_max_bytes = named ? room_of(volume, size, slab_bytes) : 0,
@@ -155,14 +153,23 @@ static int shape_make(struct rbx_volume *volume, uint64_t size,
 			rbx_context_options(volume->ctx)->fragment_bytes,
 		.replicas = volume->options.replicas,
 		.checksums = volume->options.checksums,
+		.crash_copy_bytes = volume->options.crash_copy,
 		.on_demand = volume->options.on_demand || named,
-		.is_named = named != NULL,
+		.is_named = named,
 	};
 	if (!rbx_volume_shape_check(shape))
 		return 0;
 	return rbx_error(-EINVAL, "a volume of %llu bytes: it must be a multiple of %u, above 0, and at most %u slabs of %llu bytes",
 			 (unsigned long long)size, RBX_PAGE_BYTES,
 			 RBX_SLABS_MAX, (unsigned long long)shape->slab_bytes);
+}
+
+int rbx_volume_memory_make(struct rbx_volume *volume, uint64_t size, uint64_t slab_bytes)
+{
+	struct rbx_volume_shape shape;
+	int err = shape_make(volume, size, slab_bytes, &shape);
+
+	return err ? err : memory_make(volume, &shape);
 }
 
 static struct rbx_volume *volume_make(struct rbx_context *ctx)
@@ -179,7 +186,6 @@ static struct rbx_volume *volume_make(struct rbx_context *ctx)
 	}
 	volume->ctx = ctx;
 	pthread_mutex_init(&volume->add_lock, NULL);
-	pthread_mutex_init(&volume->event_lock, NULL);
 	pthread_mutex_init(&volume->fence_lock, NULL);
 	rbx_volume_control_init(&volume->control, &rbx_volume_flow_ops,
 				&rbx_context_counters(ctx)->volumes,
@@ -191,23 +197,38 @@ static struct rbx_volume *volume_make(struct rbx_context *ctx)
 static void volume_free(struct rbx_volume *volume)
 {
 	rbx_volume_joins_stop(volume);
+	rbx_events_end(&volume->events);
 	rbx_opening_free(&volume->control);
 	rbx_volume_control_destroy(&volume->control);
 	free(volume->control.servers);
 	free(volume);
 }
 
+static int name_check(const struct rbx_volume *volume, uint64_t size)
+{
+	const struct rbx_volume_options *options = &volume->options;
+
+	if (!options->name)
+		return options->read_only ?
+			       rbx_error(-EINVAL, "read_only: a volume without a name has no data when it is opened") :
+			       0;
+	if (size || options->replicas != 1 || options->checksums)
+		return rbx_error(-EINVAL, "volume %s is opened as it was made: size 0, and the options that are the defaults",
+				 options->name);
+	if (options->read_only && options->take_over)
+		return rbx_error(-EINVAL, "volume %s: read_only leaves it to the program that has it open, and take_over takes it",
+				 options->name);
+	return 0;
+}
+
 /* A named volume has the servers that have it. */
-static int connect_to(struct rbx_volume *volume, const char *servers, uint64_t size)
+static int connect_to(struct rbx_volume *volume, const char *servers)
 {
 	char *members;
 	int err;
 
 	if (!volume->options.name)
 		return rbx_volume_servers_open(volume, servers, servers);
-	if (size || volume->options.replicas != 1 || volume->options.checksums)
-		return rbx_error(-EINVAL, "volume %s is opened as it was made: size 0, and the options that are the defaults",
-				 volume->options.name);
 	err = rbx_volume_named_begin(volume, servers, &members);
 	if (err)
 		return err;
@@ -237,6 +258,7 @@ static void upkeep_stop(struct rbx_volume *volume)
 {
 	rbx_volume_upkeep_stop(&volume->control);
 	rbx_opening_close(&volume->control);
+	rbx_events_end(&volume->events); /* the program may look at the map in its callback */
 	rbx_upkeep_abandon(&volume->control.upkeep);
 	while (rbx_rebuild_is_under_way(&volume->control.flow))
 		(void)rbx_volume_turn_wait(&volume->control);
@@ -245,12 +267,31 @@ static void upkeep_stop(struct rbx_volume *volume)
 	rbx_upkeep_end(&volume->control.upkeep);
 }
 
+/* What is told of events may ask for the status until the end. */
+static void reader_end(struct rbx_volume *volume)
+{
+	if (volume->reader)
+		rbx_reader_stop(volume->reader);
+	rbx_events_end(&volume->events);
+	if (volume->reader)
+		rbx_reader_free(volume->reader);
+	volume->reader = NULL;
+}
+
+/* Nothing of the program's is under way. */
+static void reader_stop(struct rbx_volume *volume)
+{
+	/* The last completion may still be in a poller's hands. */
+	rbx_volume_pollers_visit(&volume->control);
+	reader_end(volume);
+}
+
 int rbx_volume_open(struct rbx_context *ctx, struct rbx_volume **volume_out,
 		    const char *servers, uint64_t size,
 		    const struct rbx_volume_options *options)
 {
-	struct rbx_volume_shape shape;
 	struct rbx_volume *volume;
+	uint64_t slab_bytes;
 	int err;
 
 	if (!ctx || !volume_out || !servers)
@@ -263,14 +304,28 @@ int rbx_volume_open(struct rbx_context *ctx, struct rbx_volume **volume_out,
 		return rbx_error(-ENOMEM, "out of memory");
 	err = options_take(volume, options);
 	if (!err)
-		err = connect_to(volume, servers, size);
+		err = rbx_events_begin(&volume->events, volume, volume->options.event,
+				       volume->options.user);
+	if (!err)
+		err = name_check(volume, size);
+	if (!err && volume->options.read_only) {
+		err = rbx_reader_open(volume, servers);
+		if (!err)
+			goto out_opened;
+		reader_end(volume);
+		memory_free(volume);
+		goto out_free;
+	}
+	if (!err)
+		err = connect_to(volume, servers);
 	if (err)
 		goto out_free;
+	if (volume->control.named)
+		size = volume->control.named->record.size_bytes;
 	err = servers_check(volume);
+	slab_bytes = rbx_peer_slab_bytes(rbx_volume_server_first(&volume->control));
 	if (!err)
-		err = shape_make(volume, size, &shape);
-	if (!err)
-		err = memory_make(volume, &shape);
+		err = rbx_volume_memory_make(volume, size, slab_bytes);
 	if (err)
 		goto out_close_servers;
 	if (volume->control.named)
@@ -292,8 +347,8 @@ int rbx_volume_open(struct rbx_context *ctx, struct rbx_volume **volume_out,
 		err = rbx_volume_joins_start(volume);
 	if (err)
 		goto out_stop;
-	/* The open itself has waited for copies. */
-	rbx_copy_pace_limit(&volume->control.flow.rebuild.pace, volume->options.copy_rate);
+	rbx_upkeep_opened(&volume->control.upkeep, volume->options.copy_rate);
+out_opened:
 	RBX_FETCH_ADD(&ctx->volumes_count, 1);
 	*volume_out = volume;
 	return 0;
@@ -302,10 +357,12 @@ out_stop:
 	upkeep_stop(volume);
 	goto out_close_servers;
 out_abandon:
+	rbx_events_end(&volume->events);
 	rbx_upkeep_abandon(&volume->control.upkeep);
 	rbx_upkeep_end(&volume->control.upkeep);
 out_close_servers:
-	/* No events come after this. They look at the map. */
+	rbx_events_end(&volume->events);
+	/* No peer is lost after this. That looks at the map. */
 	rbx_volume_servers_leave(&volume->control);
 	memory_free(volume);
 out_free:
@@ -324,19 +381,33 @@ int rbx_volume_close(struct rbx_volume *volume)
 	err = rbx_guard_wait(ctx, "rbx_volume_close");
 	if (err)
 		return err;
-	rbx_volume_named_join_no_more(volume);
-	rbx_volume_joins_stop(volume);
+	if (!volume->reader) {
+		rbx_volume_named_join_no_more(volume);
+		rbx_volume_joins_stop(volume);
+		rbx_upkeep_closes(&volume->control.upkeep);
+	}
 	rbx_plug_flush();
-	rbx_upkeep_closes(&volume->control.upkeep);
 	while (!rbx_piece_pool_is_idle(&volume->control.flow.pool))
 		(void)rbx_volume_turn_wait(&volume->control);
+	if (volume->reader) {
+		reader_stop(volume);
+		goto out_free;
+	}
 	upkeep_stop(volume);
-	/* No events come after this. They look at the map. */
+	/* No peer is lost after this. That looks at the map. */
 	rbx_volume_servers_leave(&volume->control);
+out_free:
 	memory_free(volume);
 	volume_free(volume);
 	RBX_FETCH_ADD(&ctx->volumes_count, (uint32_t)-1);
 	return 0;
+}
+
+int rbx_volume_may_change(const struct rbx_volume *volume)
+{
+	return volume->reader ? rbx_error(-EROFS, "volume %s was opened to be read only",
+					  volume->reader->record.name) :
+				0;
 }
 
 uint64_t rbx_volume_size(const struct rbx_volume *volume)
@@ -351,10 +422,14 @@ int rbx_volume_add_server(struct rbx_volume *volume, const char *server)
 	if (!volume || !server || !*server)
 		return rbx_error(-EINVAL, "a volume and the server's host:port must be given");
 	err = rbx_guard_wait(volume->ctx, "rbx_volume_add_server");
+	if (!err)
+		err = rbx_volume_may_change(volume);
 	if (err)
 		return err;
 	pthread_mutex_lock(&volume->add_lock);
 	err = rbx_volume_server_add(volume, server, "", false);
+	if (!err)
+		rbx_volume_joins_note(volume, server);
 	pthread_mutex_unlock(&volume->add_lock);
 	return err;
 }
@@ -368,6 +443,8 @@ int rbx_volume_discard(struct rbx_volume *volume, uint64_t offset,
 	if (!volume)
 		return rbx_error(-EINVAL, "a volume must be given");
 	err = rbx_guard_use(volume->ctx, "rbx_volume_discard");
+	if (!err)
+		err = rbx_volume_may_change(volume);
 	if (err)
 		return err;
 	size_bytes = rbx_volume_map_bytes(volume->control.flow.map);
@@ -394,7 +471,10 @@ void rbx_volume_status_sized(struct rbx_volume *volume,
 	memset(status, 0, size_bytes);
 	if (rbx_guard_use(volume->ctx, "rbx_volume_status"))
 		return;
-	rbx_upkeep_census(&volume->control.upkeep, &census);
+	if (volume->reader)
+		rbx_reader_census(volume->reader, &census);
+	else
+		rbx_upkeep_census(&volume->control.upkeep, &census);
 	now = (struct rbx_volume_status){
 		.servers = census.servers,
 		.servers_up = census.servers_up,
@@ -410,6 +490,7 @@ void rbx_volume_status_sized(struct rbx_volume *volume,
 		.checksums = volume->control.flow.map->shape.checksums != NULL,
 		.rebuilt_bytes =
 			RBX_LOAD_RELAXED(&volume->control.flow.rebuild.copied_bytes),
+		.replicas_moved = census.moved,
 	};
 	memcpy(status, &now, RBX_MIN(size_bytes, sizeof(now)));
 }

@@ -5,19 +5,22 @@
  *
  *	volume.c   opens and closes, adds servers, tells the status
  *	connect.c  connects to the servers of a list or a pool
- *	joins.c    connects to those that come into the pool later; named_join.c if it has a name
+ *	joins.c    connects to those that come later, or again; named_join.c if it has a name
  *	news.c     tells the program what the upkeep finds
+ *	events.c   a thread that calls the program for that
  *	submit.c   a request: split, started, joined
  *	scatter.c  splits requests that have segments
  *	scrub.c    reads what each replica has
  *	bounce.c   pages for bytes that lie in several segments
  *	fence.c    requests that wait for all earlier ones
  *	copies.c   memory for the copies of a rebuild
+ *	scratch.c  memory outside of any request
  *	room.c     why a volume finds no memory
+ *	reader.h   a named volume that is only read
  *	sync.c     rbx_read(), rbx_write() and so on
  *
- * Locks, in order of precedence: add_lock, event_lock, fence_lock, the monitor of the
- * control, the lock of bounce.h, the locks of the core. Only add_lock is held while blocking.
+ * Locks, in order of precedence: add_lock, fence_lock, the monitor of the control,
+ * the lock of bounce.h, the locks of the core. Only add_lock is held while blocking.
  * No two of the last four are held together.
  */
 #ifndef RBX_LIB_VOLUME_H
@@ -30,6 +33,7 @@
 #include "lib/context.h"
 #include "lib/peer/peer.h"
 #include "lib/volume/bounce.h"
+#include "lib/volume/events.h"
 #include "pool/pool.h"
 
 /* A server of the pool that is not used. */
@@ -38,16 +42,16 @@ struct rbx_left_out {
 	char reason[RBX_ERROR_TEXT_MAX];
 };
 
-/* The servers come from a pool that may change, or the volume has a name, and this is what becomes
- * of the members of the pool. */
+/* What becomes of the members of the pool, and of servers that were added. */
 struct rbx_volume_joins {
-	struct rbx_pool *pool; /* NULL: nothing of this is used */
+	struct rbx_pool_member *members; /* of the thread: room for all */
+	struct rbx_pool *pool; /* NULL: nothing of this is used, as the volume takes no servers */
 	struct rbx_pool_worker worker; /* the thread that connects to them */
 	bool has_worker;
-	bool only_returns; /* of a named volume whose servers are a list: those that are OUT */
+	bool only_returns; /* it is a list: those that are used no more, or are OUT */
 	struct rbx_left_out *left_out; /* at the beginning; until the thread has told of them */
 	uint32_t left_out_count;
-	struct rbx_join_tries tries; /* of the thread */
+	struct rbx_join_tries tries; /* guarded by add_lock */
 };
 
 struct rbx_volume {
@@ -63,8 +67,10 @@ struct rbx_volume {
 	struct rbx_piece_list fenced; /* pieces that wait behind a fence, in order */
 	uint32_t fence_cursor; /* of the first of these pieces */
 
-	pthread_mutex_t event_lock; /* held in the callback: one at a time */
+	struct rbx_events events;
 	struct rbx_volume_joins joins;
+
+	struct rbx_reader *reader; /* reader.h; NULL: it may be written */
 
 	char *copies_memory; /* a cell for each copy of a rebuild */
 	/* For the upkeep thread: why the last server that was asked refused to take a
@@ -98,15 +104,22 @@ int rbx_volume_servers_open(struct rbx_volume *volume, const char *servers, cons
 
 /* Notes that a member is not used, for the reason that rbx_last_error() has. 0 or -ENOMEM. */
 int rbx_volume_leave_out(struct rbx_volume *volume, const char *address);
+/* The program has added the server of this address: if it is lost, it is tried again. add_lock is
+ * held. If there are too many, it is not. */
+void rbx_volume_joins_note(struct rbx_volume *volume, const char *address);
 /* Starts the thread, if there is a pool. 0 or -errno. */
 int rbx_volume_joins_start(struct rbx_volume *volume);
 /* Stops it, and closes the pool. */
 void rbx_volume_joins_stop(struct rbx_volume *volume);
 
-/* news.c */
+/* volume.c */
 
-/* Calls the program, if it wants that. */
-void rbx_volume_event(struct rbx_volume *volume, const struct rbx_event *event);
+/* The map, and what requests need. 0, or -errno that was reported. */
+int rbx_volume_memory_make(struct rbx_volume *volume, uint64_t size, uint64_t slab_bytes);
+/* 0; -EROFS: it is only read; reported. */
+int rbx_volume_may_change(const struct rbx_volume *volume);
+/* Starts pieces that were filled; the list is empty afterwards. */
+void rbx_volume_start(struct rbx_volume *volume, struct rbx_piece_list *pieces);
 
 /* copies.c */
 

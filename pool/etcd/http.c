@@ -87,7 +87,7 @@ static int transfer_begin(struct etcd_http *http, struct etcd_transfer *transfer
 		return -ENOMEM;
 	snprintf(url, sizeof(url), "%s://%s%s", http->is_encrypted ? "https" : "http",
 		 endpoint(http), path);
-	transfer->body.length = 0;
+	transfer->body.length = transfer->body.taken = 0;
 	transfer->body.is_too_long = false;
 	transfer->is_over = false;
 	transfer->error[0] = '\0';
@@ -342,10 +342,25 @@ void etcd_http_stream_end(struct etcd_http *http)
 
 static bool line_is_there(const struct etcd_body *body, struct etcd_bytes *line)
 {
-	const char *end = body->length ? memchr(body->bytes, '\n', body->length) : NULL;
+	size_t length = body->length - body->taken;
+	const char *begin, *end;
 
-	*line = (struct etcd_bytes){ body->bytes, end ? (size_t)(end - body->bytes) : 0 };
+	/* Before the first byte has come there is no buffer to point into. */
+	if (!length)
+		return false;
+	begin = body->bytes + body->taken;
+	end = memchr(begin, '\n', length);
+	*line = (struct etcd_bytes){ begin, end ? (size_t)(end - begin) : 0 };
 	return end;
+}
+
+/* Once for all lines that have come together: there may be very many of them. */
+static void taken_drop(struct etcd_body *body)
+{
+	body->length -= body->taken;
+	if (body->taken)
+		memmove(body->bytes, body->bytes + body->taken, body->length);
+	body->taken = 0;
 }
 
 int etcd_http_stream_line(struct etcd_http *http, uint32_t timeout_ms,
@@ -365,6 +380,7 @@ int etcd_http_stream_line(struct etcd_http *http, uint32_t timeout_ms,
 		}
 		if (err)
 			return err == -ETIMEDOUT ? -EAGAIN : err;
+		taken_drop(&stream->body);
 		err = transfers_run(http, until_ns);
 	}
 	return 0;
@@ -372,10 +388,7 @@ int etcd_http_stream_line(struct etcd_http *http, uint32_t timeout_ms,
 
 void etcd_http_stream_took(struct etcd_http *http, struct etcd_bytes line)
 {
-	struct etcd_body *body = &http->stream.body;
-
-	body->length -= line.length + 1;
-	memmove(body->bytes, body->bytes + line.length + 1, body->length);
+	http->stream.body.taken += line.length + 1;
 }
 
 /* ---- Open and close --------------------------------------------------------------------*/

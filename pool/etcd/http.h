@@ -25,6 +25,7 @@
 struct etcd_body {
 	char *bytes;
 	size_t length;
+	size_t taken; /* of a stream: lines that were taken, at its beginning */
 	size_t room;
 	bool is_too_long;
 };

@@ -104,38 +104,47 @@ class Context:
 
     def volume(self, servers: Servers, size: Size = 0, *, name: Optional[str] = None,
                take_over: bool = False, replicas: int = 1, checksums: bool = False,
-               on_demand: bool = False, spread: str = "rack",
+               on_demand: bool = False, spread: str = "rack", read_only: bool = False,
                on_event: "Optional[Callable[[Event], object]]" = None) -> "Volume":
         """Opens a Volume; see there."""
         from ._volume import Volume
 
         volume: Volume = Volume(self, servers, size, name=name, take_over=take_over,
                                 replicas=replicas, checksums=checksums, on_demand=on_demand,
-                                spread=spread, on_event=on_event)
+                                spread=spread, read_only=read_only, on_event=on_event)
         return volume
 
     def create_volume(self, servers: Servers, name: str, size: Size, *, replicas: int = 1,
                       keep_s: Optional[int] = None, reserve: bool = False,
-                      checksums: bool = False) -> None:
+                      checksums: bool = False, overcommit: bool = False) -> None:
         """Makes a named volume, which volume(servers, name=...) opens.
 
         Its servers keep it for `keep_s` seconds when no program has it open, or for ever.
         With `reserve` it has the memory of all of it at once, and no write lacks any.
         With `checksums`, and two replicas or more, damaged pages are found and repaired.
+        With `overcommit` it may be larger than all memory that the servers have.
         """
         with self._handle as pointer:
             _named.create(pointer, servers, name, size, replicas, keep_s, reserve,
-                          checksums)
+                          checksums, overcommit)
 
     def volumes(self, servers: Servers) -> List[VolumeInfo]:
-        """The named volumes of these servers, in the order of their names."""
+        """The named volumes of these servers, in the order of their names.
+
+        Servers that do not answer are left out, unless none does.
+        """
         with self._handle as pointer:
             return _named.find(pointer, servers)
 
-    def grow_volume(self, servers: Servers, name: str, size: Size) -> None:
-        """Makes a named volume larger that no program has open."""
+    def grow_volume(self, servers: Servers, name: str, size: Size, *,
+                    overcommit: bool = False) -> None:
+        """Makes a named volume larger that no program has open.
+
+        More than half of its servers must be there. With `overcommit` it may become larger than
+        all memory that they have.
+        """
         with self._handle as pointer:
-            _named.grow(pointer, servers, name, size)
+            _named.grow(pointer, servers, name, size, overcommit)
 
     def rename_volume(self, servers: Servers, name: str, new_name: str) -> None:
         """Gives a named volume another name; no program may have it open."""

@@ -43,6 +43,10 @@ class VolumeInfo(NamedTuple):
     """Memory that is kept for it, with all replicas; 0: it takes memory as it is written."""
     checksums: bool
     """Its servers keep a checksum of each page of 4096 bytes."""
+    is_whole: bool
+    """What was written has all its replicas, at servers that are there and in use."""
+    too_few: bool
+    """So few of its servers have answered that it cannot be opened."""
 
 
 def native_servers(servers: Servers) -> bytes:
@@ -60,19 +64,22 @@ def _info(native: Any) -> VolumeInfo:
         values[field] = text(values[field])
     values["is_open"] = bool(native.is_open)
     values["checksums"] = bool(native.checksums)
+    values["is_whole"] = bool(native.is_whole)
+    values["too_few"] = bool(native.too_few)
     values["keep_s"] = None if native.keep_s == FOR_EVER else native.keep_s
     return VolumeInfo(**values)
 
 
 @wraps("rbx_volume_create_options_defaults", "rbx_volume_create")
 def create(ctx: Any, servers: Servers, name: str, size: Size, replicas: int,
-           keep_s: Optional[int], reserve: bool, checksums: bool) -> None:
+           keep_s: Optional[int], reserve: bool, checksums: bool, overcommit: bool) -> None:
     """Makes one."""
     options = ffi.new("struct rbx_volume_create_options *")
     lib.rbx_volume_create_options_defaults(options)
     options.replicas = replicas
     options.reserve = reserve
     options.checksums = checksums
+    options.overcommit = overcommit
     if keep_s is not None:
         options.keep_s = keep_s
     check(lib.rbx_volume_create(ctx, native_servers(servers), _native_name(name),
@@ -91,10 +98,11 @@ def find(ctx: Any, servers: Servers) -> List[VolumeInfo]:
         room = count
 
 
-@wraps("rbx_volume_grow")
-def grow(ctx: Any, servers: Servers, name: str, size: Size) -> None:
+@wraps("rbx_volume_grow", "rbx_volume_grow_beyond")
+def grow(ctx: Any, servers: Servers, name: str, size: Size, overcommit: bool) -> None:
     """Makes one larger."""
-    check(lib.rbx_volume_grow(ctx, native_servers(servers), _native_name(name), size_bytes(size)))
+    call = lib.rbx_volume_grow_beyond if overcommit else lib.rbx_volume_grow
+    check(call(ctx, native_servers(servers), _native_name(name), size_bytes(size)))
 
 
 @wraps("rbx_volume_rename")

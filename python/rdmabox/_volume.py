@@ -42,6 +42,12 @@ class EventKind(enum.IntEnum):
     """A server of the pool could not join; it is tried again."""
     OPENING = 7
     """The open of a named volume takes long; the volume cannot be used yet."""
+    MISSED = 8
+    """So many events (``slab_count``) were not told."""
+    STOPPED = 9
+    """A named volume is read and written no more; the reason says who has it, or why."""
+    GOES_ON = 10
+    """The same volume: enough of its servers are there again."""
 
 
 class Event(NamedTuple):
@@ -103,11 +109,13 @@ class Volume:
     def __init__(self, context: Context, servers: Servers, size: Size = 0, *,
                  name: Optional[str] = None, take_over: bool = False, replicas: int = 1,
                  checksums: bool = False, on_demand: bool = False, spread: str = "rack",
+                 read_only: bool = False,
                  on_event: Optional[Callable[[Event], object]] = None) -> None:
         """Borrows memory of servers: "host:port,host:port", or a list of them.
 
         With a `name` it opens the named volume of that name, which is as long as it was
         made: no size is given then. `take_over` takes it from the program that has it open.
+        With `read_only` it is read beside that program, two seconds behind it at most.
         The replicas of a slab are on servers whose label `spread` differs, as long as
         there is a choice.
         `on_event` is called with each Event, on a thread of Python that belongs to
@@ -127,6 +135,7 @@ class Volume:
             raise ValueError("spread %r: at most %d bytes" % (spread, len(options.spread) - 1))
         options.spread = label
         options.take_over = take_over
+        options.read_only = read_only
         native_name = ffi.NULL
         if name is not None:
             native_name = ffi.new("char[]", native_text(name, "the name of a volume"))

@@ -65,6 +65,18 @@ def test_open_by_another_names_that_one(context: rdmabox.Context, server: rdmabo
     assert info.is_open and "process %d" % writer.pid in info.writer
 
 
+def test_volume_is_read_beside_its_writer(context: rdmabox.Context, server: rdmabox.Server,
+                                          writer: "subprocess.Popen[str]") -> None:
+    with context.volume(server.address, name="scratch", read_only=True) as volume:
+        assert len(volume) == 8 * MIB
+        assert volume.read(12_345, 3 * MIB) == pattern(3 * MIB, seed=7)
+        with pytest.raises(rdmabox.Error, match="read only") as caught:
+            volume.write(b"x" * 4096, 0)
+        assert caught.value.errno == errno.EROFS
+    info, = context.volumes(server.address)
+    assert info.is_open and "process %d" % writer.pid in info.writer
+
+
 def test_volumes_are_made_told_and_removed(context: rdmabox.Context,
                                            server: rdmabox.Server) -> None:
     assert context.volumes(server.address) == []
@@ -75,6 +87,7 @@ def test_volumes_are_made_told_and_removed(context: rdmabox.Context,
     assert (another.name, another.volume_bytes, another.keep_s) == ("another", 8 * MIB, None)
     assert (one.slab_bytes, one.replicas, one.copies) == (MIB, 1, 1)
     assert (one.servers, one.servers_there, one.servers_out) == (1, 1, 0)
+    assert one.is_whole
     assert not one.is_open and one.owner == "" and one.volume_id != another.volume_id
     context.grow_volume(server.address, "one", "16M")
     context.rename_volume(server.address, "one", "two")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * files.c - event descriptors, and waiting for them. Other descriptors go to the system: the
- * memory files of slabs are real.
+ * files.c - event and timer descriptors, and waiting for them. Other descriptors go to the
+ * system: the memory files of slabs are real.
  */
 #include <errno.h>
 #include <poll.h>
@@ -127,6 +127,24 @@ int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 		if (is_looked_at(&fds[i]))
 			rbx_sim_descriptor_wait_end(fds[i].fd);
 	return look(fds, count);
+}
+
+int __wrap_timerfd_create(int clock, int flags)
+{
+	(void)clock;
+	(void)flags;
+	return rbx_sim_descriptor_open();
+}
+
+/* They are set once. */
+int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *time,
+			   struct itimerspec *former)
+{
+	(void)flags;
+	(void)former;
+	rbx_sim_descriptor_raise_after(fd, (uint64_t)time->it_value.tv_sec * 1000000000u +
+						   (uint64_t)time->it_value.tv_nsec);
+	return 0;
 }
 
 int __wrap_memfd_create(const char *name, unsigned int flags)

@@ -118,7 +118,7 @@ void __wrap_rbx_lender_restore(struct rbx_lender *lender, uint64_t volume_id,
 {
 	__real_rbx_lender_restore(lender, volume_id, loan);
 	last_loan_make(lender)->loan = *loan;
-	rbx_sim_hands_give_again();
+	rbx_sim_hands_give_again(rbx_sim_node());
 	rbx_sim_tally(RBX_SIM_TALLY_slabs_restored, 1);
 }
 

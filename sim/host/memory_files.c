@@ -42,6 +42,7 @@ int rbx_memory_file_open(struct rbx_memory_file *file, const char *path)
 		.is_new = !kept,
 		.is_of_machine = true,
 		.id = 1,
+		.born = 1,
 		.size_bytes = (uint64_t)status.st_size,
 		.page_bytes = 4096,
 		.boot = "simulated",

@@ -68,6 +68,9 @@ int __wrap_epoll_ctl(int set, int operation, int fd,
 int __wrap_close(int fd);
 int __real_close(int fd);
 int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
+int __wrap_timerfd_create(int clock, int flags);
+int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *time,
+			   struct itimerspec *former);
 int __wrap_memfd_create(const char *name, unsigned int flags);
 int __real_memfd_create(const char *name, unsigned int flags);
 

@@ -48,6 +48,29 @@ grep -q 'interrupted; nothing was written' "$scratch/err" || { show; fault "tune
 expect_success stat "$address" --json
 [ "$(key lent_bytes)" = 0 ] || fault "a slab stays lent"
 
+# An open that waits for servers, for two leases, is given up at once, and leaves no file.
+servers=
+for _ in 1 2 3; do
+	start_server --memory 32M --slab 4M --lease 1200000
+	servers+=${servers:+,}$address
+done
+expect_success volume create db --size 8M --replicas 2 --pool "$servers"
+"$rdmabox" bench --pool "$servers" --volume-name db --op write --runtime 1200 \
+	>"$scratch/bench.out" 2>&1 &
+writer=$!
+for ((attempt = 0; attempt < 20 * limit_s; attempt++)); do
+	"$rdmabox" volume show db --json --pool "$servers" >"$scratch/shown" &&
+		grep -q '"copies": 2,' "$scratch/shown" && grep -q '"is_open": true' "$scratch/shown" && break
+	sleep 0.05
+done
+kill -KILL $writer "$pid"
+for command in "export db $scratch/copy" 'scrub db'; do
+	# shellcheck disable=SC2086 # words
+	begin 'opening: 0 slabs, servers are missing' volume $command --take-over --pool "$servers"
+	end INT 130
+done
+[ -z "$(find "$scratch" -name 'copy*')" ] || fault "an export that was given up leaves a file"
+
 # There is no simulator in a build with the thread sanitizer.
 [[ $("$rdmabox" sim --events 1 2>&1) != *"not with the thread sanitizer"* ]] || exit 0
 

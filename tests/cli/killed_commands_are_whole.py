@@ -20,6 +20,8 @@ import time
 
 RDMABOX, EVERY, SERVERS = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 THREE = ",".join(SERVERS[:3])
+TWO = ",".join(SERVERS[:2])
+GONE = TWO + ",127.0.0.1:1,127.0.0.1:2"  # as if the others were gone
 ALL = ",".join(SERVERS)
 LIMIT_S = 100
 STEPS_MAX = 400
@@ -116,7 +118,7 @@ def volume(*words, servers=THREE, codes=(0,)):
 
 def listed(servers=ALL):
     """The volumes that there are, which all of their servers have."""
-    found = json.loads(volume("list", "--json", servers=servers)[1])
+    found = json.loads(volume("list", "--json", servers=servers)[1])["volumes"]
     for one in found:
         assert one["servers_there"] == one["servers"], found
     return {one["name"]: one for one in found}
@@ -212,6 +214,36 @@ def remove_server_again(words):
     volume("add-server", "one", SERVERS[3])
 
 
+def give_up_again(words):
+    """4 servers or the 2 that are left; then these."""
+    one = listed()["one"]
+    assert (one["servers"], one["is_lost"]) in ((4, False), (2, True)), one
+    volume(*words[:-2], servers=GONE)
+    one = listed()["one"]
+    assert (one["servers"], one["is_lost"]) == (2, True), one
+    volume("remove", "one", servers=ALL)
+
+
+def clear_again(words):
+    """A part is lost or cleared; then cleared."""
+    volume(*words[:-2], servers=TWO)
+    assert not listed()["one"]["is_lost"]
+    volume("export", "one", "/dev/null", servers=ALL)
+    volume("remove", "one", servers=ALL)
+
+
+def gone():
+    """The incarnations of the two servers that are given up."""
+    create("--replicas", "2", servers=ALL)()
+    lines = volume("give-up", "one", servers=GONE)[1].splitlines()
+    return ",".join(line.split()[1] for line in lines if line.startswith("  gone "))
+
+
+def give_up():
+    """Makes the volume, and gives two of its servers up."""
+    volume("give-up", "one", "--gone", gone(), "--force", servers=GONE)
+
+
 def create(*options, servers=THREE):
     """Makes the volume if there is none."""
     def do():
@@ -230,9 +262,15 @@ def main():
     steps.each(create(), ["grow", "one", "--size", "4M"], THREE, grow_again)
     steps.each(create("--reserve"), ["grow", "one", "--size", "4M"], THREE, grow_again)
     steps.each(create(), ["rename", "one", "two"], THREE, rename_again)
+    # Without a server, which learns of it later.
+    steps.each(create(), ["grow", "one", "--size", "4M"], TWO, grow_again, 2)
+    steps.each(create(), ["rename", "one", "two"], TWO, rename_again, 2)
     steps.each(create("--replicas", "2"), ["add-server", "one", SERVERS[3]], THREE, add_again, 4)
     steps.each(create("--replicas", "2", servers=ALL), ["remove-server", "one", SERVERS[3]], ALL,
                remove_server_again, 4)
+    steps.each(create("--replicas", "2", servers=ALL), ["give-up", "one", "--gone", gone(), "--force"],
+               GONE, give_up_again, 2)
+    steps.each(give_up, ["clear-lost", "one", "--yes"], TWO, clear_again, 2)
     for server in SERVERS:
         done = subprocess.run([RDMABOX, "stat", server, "--json"], capture_output=True, check=True)
         assert json.loads(done.stdout)["lent_bytes"] == 0, (server, "memory is not given back")

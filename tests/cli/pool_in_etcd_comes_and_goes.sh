@@ -59,8 +59,27 @@ answers()
 	[ "$status" = 0 ]
 }
 
+# etcd_do WHAT KEY [VALUE] - put or deleterange, by its JSON gateway
+etcd_do()
+{
+	python3 - "http://$endpoint/v3/kv/$1" "$2" "${3-}" <<-'END'
+		import base64, json, sys, urllib.request
+		url, key, value = sys.argv[1:]
+		said = {"key": base64.b64encode(key.encode()).decode()}
+		if value:
+		    said["value"] = base64.b64encode(value.encode()).decode()
+		urllib.request.urlopen(url, json.dumps(said).encode(), timeout=10).read()
+	END
+}
+
 start_etcd
 until_true answers # nobody is in the pool yet
+broken=/rdmabox/test/servers/0123456789abcdef
+etcd_do put "$broken" 'nonsense'
+run pool status "$pool"
+[ "$status" = 1 ] || { show; fault "an entry cannot be read, and the exit code is $status"; }
+etcd_do deleterange "$broken"
+until_true answers
 
 expect_refusal 'every address of this machine; add --address' serve --listen 0.0.0.0:0 --insecure \
 	--memory 64M --slab 4M --announce "$pool"

@@ -23,6 +23,9 @@ expect_refusal 'zoo.* is no pool: give host:port,host:port..., file:PATH or etcd
 expect_refusal 'etcd at 127.0.0.1:1: .*; is an etcd running there' pool status etcd://127.0.0.1:1/x
 expect_refusal 'NAME is wanted' pool status etcd://127.0.0.1:2379
 expect_refusal 'is named twice' pool status "$one,$one"
+for address in foo:bar foo :7471 "$one:1"; do
+	expect_refusal "'$address' is not an address: write host:port" pool status "$two,$address"
+done
 printf '%s\nnonsense\n' "$one" >"$scratch/pool"
 expect_refusal "$scratch/pool:2: \"nonsense\" is no address" pool status "file:$scratch/pool"
 

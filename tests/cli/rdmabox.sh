@@ -83,6 +83,13 @@ key()
 	return 1
 }
 
+# shown KEY [POOL] - of the volume db, as these servers say; else those of $servers
+shown()
+{
+	expect_success volume show db --json --pool "${2:-$servers}"
+	key "$1"
+}
+
 # Leaves $scratch/keys, a line for each value in $scratch/out.
 list_keys()
 {

@@ -19,9 +19,11 @@ awk '/^## Volumes/ { section = 1 } /^## How/ { section = 0 }
 	on' "$page" | sed "s/7471/$first/g; s/7472/$second/g; s/7473/$third/g; s/7474/$fourth/g" >commands
 [ "$(grep -c '^rdmabox volume' commands)" = 4 ] || fault "the commands are not found"
 
-# What was started ends with the script.
+# What was started ends with the script. The program is there: tests/tidy/install compiles as the
+# page says.
 cat - commands >script <<-END
 	set -m
+	cc() { ln -s "$build/examples/named" .; }
 	trap 'kill -KILL \$(jobs -p) 2>/dev/null' EXIT
 END
 PATH=$build/cli:$PATH timeout --kill-after 5 "$limit_s" bash script >out 2>err </dev/null
@@ -29,6 +31,7 @@ status=$?
 [ "$status" = 0 ] || { show; fault "exit code $status"; }
 [ "$(stat -c %s copy)" = 67108864 ] || fault "nothing was exported"
 [ -n "$(tr -d '\0' <copy | head -c 1)" ] || fault "what the program wrote is not there"
+grep -q '^run 2$' out || { show; fault "the program does not find its count again"; }
 for line in 'servers  *4' 'servers_there  *4' 'servers_out  *0'; do
 	grep -qE "^ +$line\$" out || { show; fault "nothing says: $line"; }
 done

@@ -117,7 +117,7 @@ expect_refusal 'memory-file' serve --listen 127.0.0.1:0 --memory 32M --memory-fi
 printf '%s\n' 'memory = 32M' 'slab = 4M' "memory-file = $file" >conf
 start_server --config conf
 expect_success volume list --json --pool "$address"
-[ "$(cat out)" = '[]' ] || { show; fault "a new server has volumes"; }
+[ "$(key volumes)" = '[]' ] || { show; fault "a new server has volumes"; }
 expect_success volume create db --size 8M --pool "$address"
 sed -i '/memory-file/d' conf
 kill -HUP "$pid"

@@ -316,6 +316,15 @@ assert server.wait(60) == 0, server.returncode
 END
 done
 
+# Secrets are read again without a configuration as well.
+for option in --secrets --secret-file; do
+	file=$scratch/of$option
+	(umask 077 && echo 'database:the secret of the database' >"$file")
+	start --memory 8M --slab 1M "$option" "$file"
+	kill -HUP "$pid"
+	tells 'rdmabox serve: reloaded: .*; the secrets? (was|were) read$' 1
+done
+
 # Without a file SIGHUP ends it, as a closed terminal does; unless it is ignored, which
 # we would hand down.
 [ -z "$(trap -p HUP)" ] || exit 0

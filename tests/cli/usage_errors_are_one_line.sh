@@ -31,6 +31,9 @@ expect_refusal 'unknown option -listen; did you mean --listen' serve --memory 1G
 expect_refusal '--depth needs a value' bench --depth
 expect_refusal '--verify takes no value' bench --verify=yes
 expect_refusal "unexpected 'word'" bench word
+# What a word holds does not reach the terminal as a command, nor makes two lines.
+expect_refusal "unexpected 'a.b.c'" bench $'a\nb\ec'
+! grep -q $'\e' "$scratch/err" || { show; fault 'an escape reaches the terminal'; }
 
 expect_refusal 'add --pool' bench --volume 16M
 expect_refusal 'add --volume SIZE, or --volume-name' bench --pool 127.0.0.1:1
@@ -198,5 +201,5 @@ assert serve["slab"]["range"] == "64K to 1G"
 assert serve["listen"]["required"] and "default" not in serve["listen"]
 assert serve["fabric"]["choices"] == ["auto", "verbs", "soft", "soft:tcp"]
 attach = commands["page"]["commands"][0]
-assert attach["name"] == "page attach" and len(attach["options"]) == 20
+assert attach["name"] == "page attach" and len(attach["options"]) == 21
 END

@@ -39,13 +39,17 @@ refused 'there is no such volume.*see rdmabox volume list' show none
 refused 'size is no multiple of 4096' create x --size 8000
 refused 'cannot become smaller' grow db --size 4M
 
+expect_refusal '--read-only needs --volume-name NAME and --op read' bench --op write --read-only \
+	--volume-name db --pool "$servers"
+refused 'read_only leaves it to the program that has it open' export db copy --read-only --take-over
+
 # ---- Servers ------------------------------------------------------------------------------
 
 refused '3 replicas need as many servers, but 2 are given' create x --size 8M --replicas 3
-refused 'its servers have not enough memory free; start more servers, or take a smaller size' \
+refused 'its servers have not enough memory free; add servers, or take less' \
 	create x --size 100M --reserve
 expect_success volume create kept --size 4M --reserve --pool "$servers"
-refused 'its servers have not enough memory free; start more servers' grow kept --size 1G
+refused 'its servers have not enough memory free; add servers' grow kept --size 1G
 expect_success volume remove kept --pool "$servers"
 refused 'has 1 server for 2 replicas: add one first' remove-server db "$one"
 refused 'is none of volume db: rdmabox volume show lists' remove-server db 0123456789abcdef

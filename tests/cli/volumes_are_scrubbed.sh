@@ -67,7 +67,7 @@ cmp data copy || fault "other contents after a scrub"
 
 damage 0 7
 damage 1 7
-scrubs 1 '^damaged at all servers: a page at 0 to 1048575$'
+scrubs 1 '^damaged at all servers: bytes 28672 to 32767$'
 run volume export db copy --pool "$servers"
 [ "$status" != 0 ] || fault "a damaged page was exported"
 expect_success volume import db data --pool "$servers"

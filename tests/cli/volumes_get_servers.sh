@@ -27,13 +27,6 @@ refused()
 	expect_refusal "$1" volume "${@:2}" --pool "$servers"
 }
 
-# shown KEY - of volume db
-shown()
-{
-	expect_success volume show db --json --pool "$servers"
-	key "$1"
-}
-
 # lent ADDRESS - slabs
 lent()
 {
@@ -78,6 +71,26 @@ volume import db data
 [ "$(lent "$third")" -gt 0 ] && [ "$(lent "$fourth")" -gt 0 ] || fault "the new servers lend nothing"
 volume remove db
 [ "$(lent "$third")" = 0 ] || fault "the new servers keep what was removed"
+
+# ---- the list names a new one in place of one that is well ----------------------------------
+
+servers=${addresses[0]},${addresses[1]},$third
+volume create db --size 8M --replicas 2
+head -c 8M data | expect_success volume import db - --pool "$servers"
+volume show db
+left=$(awk -v address="${addresses[1]}" '$1 == "member" && $4 == address { print $2 }' out)
+expect_success volume add-server db "$fourth" --pool "${addresses[0]},$third,$fourth"
+grep -q "server $left is at none of the addresses that were given, and is taken from the volume" err ||
+	{ show; fault "does not say who was left out"; }
+servers=${addresses[0]},$third,$fourth
+volume add-server db "${addresses[1]}"
+[ -s err ] && { show; fault "says something of a server that is new"; }
+servers+=,${addresses[1]}
+[ "$(shown servers)" = 4 ] && [ "$(shown servers_there)" = 4 ] || fault "the one left out is not back"
+volume export db copy
+cmp -s -n 8M data copy || fault "it has other contents after one was left out"
+volume remove db
+servers=${addresses[0]},${addresses[1]},$third,$fourth
 
 # ---- killed -------------------------------------------------------------------------------
 

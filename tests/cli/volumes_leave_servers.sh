@@ -21,13 +21,6 @@ two=${addresses[0]},${addresses[1]}
 third=${addresses[2]}
 fourth=${addresses[3]}
 
-# shown KEY - of volume db, as all servers know it
-shown()
-{
-	expect_success volume show db --json --pool "$all"
-	key "$1"
-}
-
 # lent ADDRESS - slabs
 lent()
 {
@@ -40,7 +33,7 @@ holds()
 {
 	expect_success volume export db copy --pool "$1"
 	cmp -s -n 4M data copy || fault "it has other contents"
-	[ "$(shown copies)" = 2 ] || fault "its slabs do not have two copies: $(cat out)"
+	[ "$(shown copies "$all")" = 2 ] || fault "its slabs do not have two copies: $(cat out)"
 }
 
 head -c 4M /dev/urandom >data
@@ -71,13 +64,13 @@ expect_success volume import db data --pool "$three"
 [ "$(lent "$third")" -gt 0 ] || fault "the third server has nothing to move"
 expect_success volume remove-server db "$third" --pool "$three"
 [ "$(lent "$third")" = 0 ] || fault "it keeps what was moved"
-[ "$(shown servers)" = 2 ] || fault "it has not 2 servers"
+[ "$(shown servers "$all")" = 2 ] || fault "it has not 2 servers"
 holds "$two"
 
 # A server that has nothing goes at once.
 expect_success volume add-server db "$third" --pool "$two"
 expect_success volume remove-server db "$third" --pool "$three"
-[ "$(shown servers)" = 2 ] || fault "it has not 2 servers"
+[ "$(shown servers "$all")" = 2 ] || fault "it has not 2 servers"
 expect_success volume remove db --pool "$two"
 
 # ---- killed -------------------------------------------------------------------------------
@@ -92,7 +85,7 @@ for ((round = 0; round < 6; round++)); do
 	wait "$killed" 2>/dev/null
 	expect_success volume export db copy --take-over --pool "$three"
 	cmp -s -n 4M data copy || fault "it has other contents after a command that was killed"
-	if [ "$(shown servers)" = 3 ]; then
+	if [ "$(shown servers "$all")" = 3 ]; then
 		for ((attempt = 0; attempt < 20 * limit_s; attempt++)); do
 			run volume remove-server db "$third" --pool "$three"
 			grep -q 'is open by' err || break
@@ -100,7 +93,7 @@ for ((round = 0; round < 6; round++)); do
 		done
 		[ "$status" = 0 ] || { show; fault "exit code $status of the command that was repeated"; }
 	fi
-	[ "$(shown servers)" = 2 ] || fault "it has not 2 servers after the command was repeated"
+	[ "$(shown servers "$all")" = 2 ] || fault "it has not 2 servers after the command was repeated"
 	holds "$two"
 	[ "$(lent "$third")" = 0 ] || fault "it keeps what was moved"
 	expect_success volume remove db --pool "$two"

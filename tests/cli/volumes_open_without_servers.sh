@@ -18,13 +18,6 @@ for _ in 1 2 3 4; do
 done
 cd "$scratch" || exit 1
 
-# shown KEY SERVERS - of volume db, as these servers say
-shown()
-{
-	expect_success volume show db --json --pool "$2"
-	key "$1"
-}
-
 # others INDEX... - the addresses but for these
 others()
 {

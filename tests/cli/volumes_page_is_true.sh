@@ -44,8 +44,8 @@ says()
 [ "$(wc -l <failed)" = 1 ] || { cat failed; show; fault "not one command fails"; }
 # shellcheck disable=SC2016 # as it stands
 says '^2 rdmabox volume export scratch copy --pool \$servers$' failed
-says '^scratch +256 MiB +ever +3/3 +-$' out
-says '^scratch +512 MiB +ever +4/4 +-$' out
+says '^scratch +256 MiB +ever +3/3 +all +-$' out
+says '^scratch +512 MiB +ever +4/4 +all +-$' out
 says '^rdmabox volume export: volume scratch is open by .*, process [0-9]+; .*--take-over' err
 says '^volume results$' out
 says '^ +lent_bytes +0 ' out

@@ -139,6 +139,36 @@ static void server_that_was_told_late_is_not_asked_again(void **state)
 	end(w);
 }
 
+/* It was asked for a record in which it is IN, and answers when it is OUT: it has not heard it. */
+static void server_that_answers_an_older_record_is_told(void **state)
+{
+	struct world *w = make(3);
+	int i;
+
+	(void)state;
+	w->named.record.copies = 1; /* all are asked for one that says more */
+	(void)turn(w);
+	assert_int_equal(servers[2].asks_count, 1);
+	servers[2].drains = true;
+	for (i = 0; i < 3; i++) { /* that one, the one that puts it OUT, and the next one */
+		assert_int_equal(servers[0].asks_count, i + 1);
+		answers(0, 0);
+		answers(1, 0);
+		(void)turn(w);
+		(void)turn(w);
+	}
+	assert_true(is_down(w, 2));
+	answers(2, 0);
+	(void)turn(w);
+	assert_false(rbx_keeper_is_done_with(&w->keeper, 2));
+	assert_int_equal(servers[2].asks_count, 2);
+	assert_true(rbx_record_is_gone(&servers[2].asked.record, 3));
+	answers(2, 0);
+	(void)turn(w);
+	assert_true(rbx_keeper_is_done_with(&w->keeper, 2));
+	end(w);
+}
+
 /* Its place may be given away from then on. */
 static void server_that_is_out_is_not_to_note_anything(void **state)
 {
@@ -158,6 +188,43 @@ static void server_that_is_out_is_not_to_note_anything(void **state)
 	end(w);
 }
 
+/* It is OUT when the others are there again, and is told at its former place. */
+static void server_that_drained_is_put_out_when_the_volume_goes_on(void **state)
+{
+	struct world *w = make(3);
+	struct comer comer;
+
+	(void)state;
+	servers[2].drains = true;
+	(void)turn(w);
+	(void)turn(w);
+	assert_false(rbx_record_is_in(&servers[0].asked.record, 3));
+	answers(0, -ENOTCONN);
+	answers(1, -ENOTCONN);
+	two_are_lost(w);
+	assert_false(w->control.servers[2].has_failed);
+	comes_again(&comer, w, 3, 0);
+	(void)turn(w);
+	assert_int_equal(came(&comer), 0);
+	w->control.servers[0].is_given_up = false; /* its place is free again */
+	comes_again(&comer, w, 0, 1);
+	(void)turn(w);
+	assert_int_equal(came(&comer), 0);
+	assert_false(w->keeper.is_over);
+	answers(0, 0);
+	answers(1, 0);
+	(void)turn(w);
+	assert_true(is_down(w, 2));
+	answers(0, 0);
+	answers(1, 0);
+	(void)turn(w);
+	w->control.servers[2].is_given_up = true; /* it was renounced */
+	answers(2, -ENOTCONN);
+	(void)turn(w);
+	assert_true(rbx_keeper_is_done_with(&w->keeper, 2));
+	end(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -167,7 +234,9 @@ int main(void)
 		cmocka_unit_test(refusal_of_a_server_that_is_out_ends_nothing),
 		cmocka_unit_test(server_that_could_not_be_told_is_told_again),
 		cmocka_unit_test(server_that_was_told_late_is_not_asked_again),
+		cmocka_unit_test(server_that_answers_an_older_record_is_told),
 		cmocka_unit_test(server_that_is_out_is_not_to_note_anything),
+		cmocka_unit_test(server_that_drained_is_put_out_when_the_volume_goes_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -264,10 +264,10 @@ static void place_of_one_that_is_waited_for_is_not_given_away(void **state)
 
 	(void)state;
 	assert_true(rbx_keeper_is_done_with(&w->keeper, NEWCOMER));
-	w->keeper.asks[NEWCOMER].is_out = true;
+	w->keeper.asks[NEWCOMER].is_asked = true;
 	assert_false(rbx_keeper_is_done_with(&w->keeper, NEWCOMER));
-	w->keeper.asks[NEWCOMER].is_out = false;
-	w->keeper.intents.asks[NEWCOMER].is_out = true;
+	w->keeper.asks[NEWCOMER].is_asked = false;
+	w->keeper.intents.asks[NEWCOMER].is_asked = true;
 	assert_false(rbx_keeper_is_done_with(&w->keeper, NEWCOMER));
 	end(w);
 }

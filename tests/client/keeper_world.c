@@ -58,6 +58,28 @@ const char *rbx_peer_name(const struct rbx_peer *peer)
 	return "a server";
 }
 
+const char *rbx_peer_reason(const struct rbx_peer *peer)
+{
+	(void)peer;
+	return "it was lost";
+}
+
+struct stopped stopped;
+
+void rbx_volume_stopped(struct rbx_volume_control *control, const char *server, const char *why)
+{
+	(void)control;
+	stopped.count++;
+	rbx_text_copy(stopped.server, sizeof(stopped.server), server);
+	rbx_text_copy(stopped.why, sizeof(stopped.why), why);
+}
+
+void rbx_volume_goes_on(struct rbx_volume_control *control)
+{
+	(void)control;
+	stopped = (struct stopped){ .count = 0 };
+}
+
 static sem_t woken;
 
 void rbx_volume_upkeep_wake(struct rbx_volume_control *control)
@@ -166,7 +188,7 @@ static void record_choose(struct rbx_named *named, uint32_t count)
 	rbx_named_make(named, 77, incarnations, count);
 	for (i = 0; i < count; i++)
 		rbx_proposer_promised(&named->proposer, i + 1, &none);
-	assert_int_equal(rbx_named_settle(named), 0);
+	assert_int_equal(rbx_named_take_newest(named), 0);
 	for (i = 0; i < count; i++)
 		rbx_named_accepted(named, i + 1, named->record.version, 0);
 	assert_true(rbx_named_is_chosen(named));
@@ -249,4 +271,50 @@ bool is_down(const struct world *w, uint32_t server)
 bool has_failed(struct world *w, uint32_t server)
 {
 	return rbx_held_has_failed(&w->control.flow.held, server);
+}
+
+/* ---- The thread that has connected one that comes again, and waits ------------------------- */
+
+static void *comer_run(void *argument)
+{
+	struct comer *comer = argument;
+
+	comer->err = rbx_keeper_again(&comer->w->keeper, comer->place, comer->failed_place);
+	return NULL;
+}
+
+static bool is_seen(struct world *w)
+{
+	bool is;
+
+	rbx_monitor_enter(&w->keeper.newcomer.monitor);
+	is = w->keeper.newcomer.is_new;
+	rbx_monitor_leave(&w->keeper.newcomer.monitor);
+	return is;
+}
+
+void comes_again(struct comer *comer, struct world *w, uint32_t place,
+		 uint32_t failed_place)
+{
+	*comer = (struct comer){ .w = w, .place = place, .failed_place = failed_place };
+	w->control.servers[place].peer = w->control.servers[failed_place].peer;
+	w->control.servers[place].is_shunned = true;
+	assert_int_equal(pthread_create(&comer->thread, NULL, comer_run, comer), 0);
+	do
+		woken_wait();
+	while (!is_seen(w));
+}
+
+int came(struct comer *comer)
+{
+	assert_int_equal(pthread_join(comer->thread, NULL), 0);
+	return comer->err;
+}
+
+void two_are_lost(struct world *w)
+{
+	w->control.servers[0].is_given_up = true;
+	w->control.servers[1].is_given_up = true;
+	(void)turn(w);
+	assert_true(w->keeper.is_over);
 }

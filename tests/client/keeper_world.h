@@ -6,7 +6,9 @@
 #ifndef RBX_TESTS_KEEPER_WORLD_H
 #define RBX_TESTS_KEEPER_WORLD_H
 
-#include "client/keeper.h"
+#include <pthread.h>
+
+#include "client/keeper_state.h"
 #include "tests/client/asked_peers.h"
 
 #define SERVERS ASKED_PEERS /* the one at place i has the incarnation i + 1 */
@@ -20,6 +22,12 @@ extern struct rbx_wire_labels told_labels;
 extern struct rbx_wire_intents noted_intents;
 /* What is asked so ends with this; 0 at first. */
 extern int talk_err;
+
+/* What the host was told since the volume goes on. */
+extern struct stopped {
+	uint32_t count;
+	char server[RBX_STOP_SERVER_BYTES], why[RBX_ERROR_BYTES];
+} stopped;
 
 struct world {
 	struct rbx_volume_control control;
@@ -41,5 +49,20 @@ bool has_failed(struct world *w, uint32_t server);
 
 /* Waits until the keeper was woken once more, by another thread. */
 void woken_wait(void);
+
+/* The first two servers, without which the volume is over. */
+void two_are_lost(struct world *w);
+
+/* The thread that has connected a server that comes again, and waits for the keeper. */
+struct comer {
+	struct world *w;
+	uint32_t place, failed_place;
+	int err;
+	pthread_t thread;
+};
+
+/* Returns when the keeper can see it. Answers have woken that, too. */
+void comes_again(struct comer *comer, struct world *w, uint32_t place, uint32_t failed_place);
+int came(struct comer *comer);
 
 #endif

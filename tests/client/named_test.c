@@ -4,6 +4,7 @@
  * lie.
  */
 #include "client/named.h"
+#include "client/returned.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -15,7 +16,7 @@
 #include <cmocka.h>
 
 #include "client/session.h"
-#include "core/upkeep.h"
+#include "core/upkeep_state.h"
 
 #define ID 77
 
@@ -25,6 +26,7 @@ static struct {
 	struct rbx_wire_message answer;
 	uint64_t incarnation; /* 0: 1 */
 	uint32_t unmapped_count;
+	int unmap_err;
 	uint32_t adopted_count;
 	bool labels_end; /* the first answer has all of them */
 } server;
@@ -44,7 +46,7 @@ int rbx_session_unmap(struct rbx_session *session, const struct rbx_loan *loan)
 	(void)session;
 	(void)loan;
 	server.unmapped_count++;
-	return 0;
+	return server.unmap_err;
 }
 
 uint64_t rbx_session_incarnation(const struct rbx_session *session)
@@ -91,7 +93,8 @@ static struct rbx_wire_volume volume_of(uint64_t id, uint64_t epoch)
 {
 	struct rbx_wire_volume volume = {
 		.record = { .name = "db", .volume_id = id, .epoch = epoch, .version = 1,
-			    .slab_bytes = 1u << 20, .replicas = 1, .members_count = 1,
+			    .slab_bytes = 1u << 20, .size_bytes = 8u << 20,
+			    .replicas = 1, .members_count = 1,
 			    .incarnations = { 1 } },
 		.promised_epoch = epoch,
 	};
@@ -185,12 +188,23 @@ static void record_that_cannot_be_is_refused(void **state)
 	volume.record.slab_bytes *= 2; /* nor that */
 	assert_int_equal(grants(&named, &volume), -EPROTO);
 	volume = volume_of(ID, 5);
+	volume.record.version = 5;
+	volume.record.keep_s = 1; /* the others would drop the volume */
+	assert_int_equal(grants(&named, &volume), -EPROTO);
+	volume.record.keep_s = 0;
+	strcpy(volume.record.owner, "other");
+	assert_int_equal(grants(&named, &volume), -EPROTO);
+	volume = volume_of(ID, 5);
+	volume.record.version = 5;
+	volume.record.size_bytes--; /* it only grows */
+	assert_int_equal(grants(&named, &volume), -EPROTO);
+	volume = volume_of(ID, 5);
 	volume.record.version = UINT64_MAX;
 	assert_int_equal(grants(&named, &volume), -EPROTO);
-	assert_int_equal(rbx_named_settle(&named), -EBUSY);
+	assert_int_equal(rbx_named_take_newest(&named), -EBUSY);
 	volume.record.version = 3;
 	assert_int_equal(grants(&named, &volume), 0);
-	assert_int_equal(rbx_named_settle(&named), 0);
+	assert_int_equal(rbx_named_take_newest(&named), 0);
 	assert_int_equal(named.record.epoch, 6);
 	assert_int_equal(named.record.version, 4);
 }
@@ -210,7 +224,7 @@ static void record_is_that_of_the_members_that_are_proposed(void **state)
 	volume.record.version = 7;
 	volume.record.size_bytes = 1 << 20;
 	assert_int_equal(grants(&named, &volume), 0);
-	assert_int_equal(rbx_named_settle(&named), 0);
+	assert_int_equal(rbx_named_take_newest(&named), 0);
 	assert_int_equal(named.record.version, 8); /* one above */
 	assert_int_equal(named.record.size_bytes, 1 << 20);
 }
@@ -289,7 +303,7 @@ static void newest_name_is_taken_whoever_answers_first(void **state)
 	assert_int_equal(grants(&named, &old), 0);
 	server.incarnation = 3;
 	assert_int_equal(grants(&named, &renamed), 0);
-	assert_int_equal(rbx_named_settle(&named), 0);
+	assert_int_equal(rbx_named_take_newest(&named), 0);
 	assert_string_equal(named.record.name, "new");
 	assert_int_equal(named.record.epoch, 6);
 }
@@ -311,6 +325,31 @@ static void removal_is_believed_by_the_id_alone(void **state)
 	assert_true(volume.record.flags & RBX_WIRE_REMOVED);
 }
 
+static uint32_t given_back_count(int err)
+{
+	const struct rbx_wire_label label = { .label = 1 };
+	struct rbx_loan loan = { .slab_id = 1 };
+	struct rbx_returned returned = { 0 };
+	int i;
+
+	memset(&server, 0, sizeof(server));
+	server.unmap_err = err;
+	for (i = 0; i < 3; i++)
+		assert_int_equal(rbx_returned_note(&returned, &label, &loan), 0);
+	rbx_returned_give_back(&returned, NULL);
+	assert_null(returned.slabs);
+	return server.unmapped_count;
+}
+
+/* It has refused one, and may take the others. One that is away takes none. */
+static void what_a_server_refuses_does_not_keep_the_rest_there(void **state)
+{
+	(void)state;
+	assert_int_equal(given_back_count(0), 3);
+	assert_int_equal(given_back_count(-EINVAL), 3);
+	assert_int_equal(given_back_count(-ENOTCONN), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -322,6 +361,7 @@ int main(void)
 		cmocka_unit_test(removal_is_believed_by_the_id_alone),
 		cmocka_unit_test(record_is_that_of_the_members_that_are_proposed),
 		cmocka_unit_test(labels_without_end_are_refused),
+		cmocka_unit_test(what_a_server_refuses_does_not_keep_the_rest_there),
 		cmocka_unit_test(slabs_beyond_the_end_of_a_reserved_volume_are_given_up),
 	};
 

@@ -45,6 +45,13 @@ static inline uint32_t make_slow(struct host *host)
 	return host->servers[1].is_slow;
 }
 
+/* The record of a named volume says that it is out. */
+static inline void host_is_out(struct host *host, uint32_t server)
+{
+	rbx_upkeep_server_down(&host->upkeep, server);
+	rbx_flow_go_on(&host->flow, rbx_held_out(&host->flow.held, server));
+}
+
 /* The server answers all that it was asked, and with that so many writes end well. */
 static inline void answers_and_ends(struct host *host, uint32_t server, uint32_t count)
 {

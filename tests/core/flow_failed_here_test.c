@@ -171,7 +171,7 @@ static void flow_failed_copy_costs_only_who_it_was_for(void **state)
 	host_poll(host); /* copies have been read */
 	assert_int_equal(rbx_slab_targets(slab), 1u << 2);
 	memset(out, 9, sizeof(out));
-	host_start(host, RBX_PIECE_WRITE, 7 * HOST_CELL_BYTES, out, sizeof(out));
+	host_start(host, RBX_PIECE_WRITE, HOST_SLAB_BYTES - HOST_CELL_BYTES, out, sizeof(out));
 	host_poll_slot_of(host, RBX_PIECE_WRITE, 1, -EFAULT, false);
 	host_poll_slot_of(host, RBX_PIECE_WRITE, 0, 0, true);
 	host_poll_slot_of(host, RBX_PIECE_WRITE, 2, 0, true);

@@ -202,6 +202,35 @@ static void newer_record_counts_until_one_is_adopted(void **state)
 	assert_int_equal(proposer.state, RBX_PROPOSER_PROPOSED);
 }
 
+/* 3 of 5 are gone. The others need no vote of them, in this record and in the next open. */
+static void overruled_record_needs_those_that_are_left_alone(void **state)
+{
+	struct rbx_membership old = make(5);
+	struct rbx_member_set left = first(2), one = first(1);
+	struct rbx_proposer proposer;
+
+	(void)state;
+	rbx_proposer_open(&proposer, 9);
+	old.members[0].was_in = false; /* it has come just now */
+	old.members[4].state = RBX_MEMBER_OUT;
+	rbx_proposer_promised(&proposer, 1, &old);
+	rbx_proposer_promised(&proposer, 2, &old);
+	assert_int_equal(proposer.state, RBX_PROPOSER_OPENING);
+	rbx_proposer_overrule(&proposer, &left);
+	assert_int_equal(proposer.state, RBX_PROPOSER_PROPOSED);
+	assert_int_equal(proposer.membership.count, 2);
+	assert_int_equal(proposer.membership.epoch, 9);
+	assert_int_equal(proposer.membership.version, 2);
+	assert_true(rbx_membership_is_newer(&proposer.membership, &old));
+	assert_false(rbx_membership_can_open(&proposer.membership, &one));
+	assert_true(rbx_membership_can_open(&proposer.membership, &left));
+	rbx_proposer_accepted(&proposer, 3, 2); /* one of those that were given up */
+	assert_int_equal(proposer.state, RBX_PROPOSER_PROPOSED);
+	rbx_proposer_accepted(&proposer, 1, 2);
+	rbx_proposer_accepted(&proposer, 2, 2);
+	assert_int_equal(proposer.state, RBX_PROPOSER_CHOSEN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -211,6 +240,7 @@ int main(void)
 		cmocka_unit_test(memberships_that_cannot_be_are_told),
 		cmocka_unit_test(full_set_takes_no_more),
 		cmocka_unit_test(newer_record_counts_until_one_is_adopted),
+		cmocka_unit_test(overruled_record_needs_those_that_are_left_alone),
 		cmocka_unit_test(acceptor_keeps_its_promise),
 		cmocka_unit_test(volume_that_nobody_has_is_not_opened),
 		cmocka_unit_test(writer_that_is_shut_out_stays_so),

@@ -408,16 +408,16 @@ static void peer_counts_as_up_for_others_after_half_the_timeout(void **state)
 
 	(void)state;
 	rbx_peer_state_init(&peer, TIMEOUT);
-	assert_false(rbx_peer_state_is_settled(&peer, TIMEOUT));
+	assert_false(rbx_peer_state_is_stable(&peer, TIMEOUT));
 	rbx_peer_state_opened(&peer, LEASE, 5);
-	assert_false(rbx_peer_state_is_settled(&peer, 5));
-	assert_true(rbx_peer_state_is_settled(&peer, 5 + TIMEOUT / 2));
+	assert_false(rbx_peer_state_is_stable(&peer, 5));
+	assert_true(rbx_peer_state_is_stable(&peer, 5 + TIMEOUT / 2));
 	rbx_peer_state_broken(&peer, 0, 0, false, TIMEOUT);
-	assert_false(rbx_peer_state_is_settled(&peer, 9 * TIMEOUT));
+	assert_false(rbx_peer_state_is_stable(&peer, 9 * TIMEOUT));
 	rbx_peer_state_drained(&peer);
 	rbx_peer_state_resumed(&peer, 9 * TIMEOUT);
-	assert_false(rbx_peer_state_is_settled(&peer, 9 * TIMEOUT + 1));
-	assert_true(rbx_peer_state_is_settled(&peer, 10 * TIMEOUT));
+	assert_false(rbx_peer_state_is_stable(&peer, 9 * TIMEOUT + 1));
+	assert_true(rbx_peer_state_is_stable(&peer, 10 * TIMEOUT));
 }
 
 /* A longer one, and one that the lease bounds. */
@@ -430,8 +430,8 @@ static void timeout_that_was_changed_counts_from_the_next_break(void **state)
 	rbx_peer_state_init(&peer, TIMEOUT);
 	rbx_peer_state_opened(&peer, LEASE, 0);
 	rbx_peer_state_set_timeout(&peer, 8 * TIMEOUT);
-	assert_false(rbx_peer_state_is_settled(&peer, 4 * TIMEOUT - 1));
-	assert_true(rbx_peer_state_is_settled(&peer, 4 * TIMEOUT));
+	assert_false(rbx_peer_state_is_stable(&peer, 4 * TIMEOUT - 1));
+	assert_true(rbx_peer_state_is_stable(&peer, 4 * TIMEOUT));
 	rbx_peer_state_broken(&peer, 0, 0, false, 5 * TIMEOUT);
 	assert_int_equal(rbx_peer_state_next(&peer, 5 * TIMEOUT, &at_ns), RBX_PEER_DRAIN);
 	assert_true(at_ns == 6 * TIMEOUT);

@@ -16,11 +16,11 @@
 
 #include "core/extents.h"
 #include "core/slab_spare.h"
-#include "core/upkeep.h"
+#include "core/upkeep_state.h"
 
 #define HOST_SERVERS 7u
 #define HOST_AREAS 4u /* that a server can lend */
-#define HOST_SLAB_BYTES RBX_SLAB_BYTES_MIN
+#define HOST_SLAB_BYTES (2 * RBX_SLAB_BYTES_MIN) /* twice as many cells as are copied at a time */
 #define HOST_CELL_BYTES 8192u
 #define HOST_PIECES 16u
 #define HOST_NEWS_MAX 32u
@@ -36,6 +36,7 @@ struct host_server {
 	bool is_slow; /* answers nothing, but is not down */
 	bool is_slow_to_label; /* the same, if it is asked to label a slab */
 	bool is_slow_to_unlabel; /* the same, if it is asked to take that back */
+	bool is_slow_to_end; /* the same, if it is given a slab back */
 	int label_err; /* labels nothing, with this error */
 	bool labelled[HOST_AREAS];
 	bool is_asked; /* and has not answered */
@@ -65,6 +66,7 @@ struct host {
 	uint32_t submits_count;
 	struct rbx_fragment *later_first, *later_last; /* to be ended */
 	struct rbx_piece_list ended;
+	struct rbx_piece *shown; /* the last one whose checksums the device is to see */
 	uint32_t wakes_count;
 	bool is_short_of_memory; /* of this machine's, for lost slabs */
 	uint32_t memory_count; /* lent for them */

@@ -66,8 +66,13 @@ static const void *look(struct rbx_flow *flow, const struct rbx_piece *piece)
 	return host_memory_at(piece->local_addr);
 }
 
+static void show(struct rbx_flow *flow, struct rbx_piece *piece)
+{
+	of_flow(flow)->shown = piece;
+}
+
 const struct rbx_flow_ops host_flow_ops = { submit, end_later, ended, wake,
-					    look };
+					    look,   show };
 
 /* ---- Of the upkeep ----------------------------------------------------------*/
 
@@ -175,6 +180,7 @@ static bool is_slow(const struct host_server *server)
 	return !server->down &&
 	       (server->is_slow ||
 		(server->is_slow_to_label && server->kind == RBX_CALL_LABEL) ||
+		(server->is_slow_to_end && server->kind == RBX_CALL_UNMAP) ||
 		(server->is_slow_to_unlabel && server->kind == RBX_CALL_UNLABEL));
 }
 

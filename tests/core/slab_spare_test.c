@@ -150,8 +150,8 @@ static void what_is_under_way_to_a_replica_that_moves_ends_there(void **state)
 	expect(write, RBX_PIECE_WRITING);
 	assert_int_equal(write->send_mask, 6);
 	give_back();
-	assert_int_equal(rbx_slab_task(slab), RBX_TASK_SETTLE);
-	rbx_slab_settle(slab, &loans);
+	assert_int_equal(rbx_slab_task(slab), RBX_TASK_RETURN_RECORD);
+	rbx_slab_return_record(slab, &loans);
 	assert_false(slab->has_record);
 	assert_int_equal(rbx_slab_records_free(&records), RBX_SLAB_RECORDS);
 	assert_int_equal(rbx_replica_flights(rbx_slab_replica(slab, 2)), 1);
@@ -178,19 +178,19 @@ static void record_stays_while_a_rebuild_is_under_way(void **state)
 	assert_int_equal(borrow(RBX_REPLICA_REBUILDING), 0);
 	copy->kind = RBX_PIECE_COPY;
 	assert_true(rbx_slab_copy_next(slab, copy));
-	assert_false(rbx_slab_settles(slab));
-	rbx_slab_settle(slab, &loans);
+	assert_false(rbx_slab_may_return_record(slab));
+	rbx_slab_return_record(slab, &loans);
 	assert_true(slab->has_record);
 	/* Its target is lost; the copy is still under way. */
 	rbx_slab_server_down(slab, shadow[0].number % RBX_SERVERS_MAX);
 	give_back();
-	assert_false(rbx_slab_settles(slab));
+	assert_false(rbx_slab_may_return_record(slab));
 	rbx_slab_start(slab, rbx_slab_group(slab), copy, &todo);
 	expect(copy, RBX_PIECE_READING);
 	done(copy, 1, 0);
 	expect(copy, RBX_PIECE_IDLE);
 	assert_true(rbx_slab_copy_done(slab, copy));
-	assert_int_equal(rbx_slab_task(slab), RBX_TASK_SETTLE);
+	assert_int_equal(rbx_slab_task(slab), RBX_TASK_RETURN_RECORD);
 }
 
 /* ---- In any order ---------------------------------------------------------------*/
@@ -236,9 +236,9 @@ static void task_at_random(uint32_t *moves_count)
 	case RBX_TASK_GIVE_BACK:
 		give_back();
 		break;
-	case RBX_TASK_SETTLE:
+	case RBX_TASK_RETURN_RECORD:
 		(*moves_count)++;
-		rbx_slab_settle(slab, &loans);
+		rbx_slab_return_record(slab, &loans);
 		assert_false(slab->has_record);
 		break;
 	case RBX_TASK_BORROW:
@@ -339,8 +339,8 @@ static void loan_that_moves_is_found_at_any_moment(void **state)
 		give_back();
 		write = start(0, RBX_PIECE_WRITE, 0, 4096);
 		expect(write, RBX_PIECE_WRITING);
-		assert_int_equal(rbx_slab_task(slab), RBX_TASK_SETTLE);
-		rbx_slab_settle(slab, &loans);
+		assert_int_equal(rbx_slab_task(slab), RBX_TASK_RETURN_RECORD);
+		rbx_slab_return_record(slab, &loans);
 		done(write, 1, 0);
 		done(write, new, 0);
 		expect(write, RBX_PIECE_IDLE);
@@ -387,7 +387,7 @@ static void write_that_fails_here_without_a_record_has_all_copied(void **state)
 	}
 	assert_int_equal(copies, rbx_slab_cells(&shape));
 	assert_int_equal(rbx_slab_health(slab), RBX_SLAB_WHOLE);
-	assert_int_equal(rbx_slab_task(slab), RBX_TASK_SETTLE);
+	assert_int_equal(rbx_slab_task(slab), RBX_TASK_RETURN_RECORD);
 }
 
 #define TEST_TWO(name) cmocka_unit_test_setup_teardown(name, make_two, slab_free)

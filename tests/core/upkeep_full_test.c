@@ -3,6 +3,7 @@
  * upkeep_full_test.c - servers that are full beside one that is busy or late: what needs
  * memory waits for the one that may have it.
  */
+#include "core/asks.h"
 #include "tests/core/first_writes.h"
 
 static void fill(struct host *host, uint32_t server)

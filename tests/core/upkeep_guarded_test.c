@@ -23,13 +23,6 @@ static bool is_suspect(struct host *host, uint32_t server)
 	return rbx_server_set_has(&suspects, server);
 }
 
-/* The record says that it is out. */
-static void is_out(struct host *host, uint32_t server)
-{
-	rbx_upkeep_server_down(&host->upkeep, server);
-	rbx_flow_go_on(&host->flow, rbx_held_out(&host->flow.held, server));
-}
-
 /* A slab with two replicas, and a write of which one part fails; returns where. */
 static uint32_t make_degraded(struct host *host)
 {
@@ -58,7 +51,7 @@ static void write_that_missed_a_replica_waits_for_the_record(void **state)
 	assert_int_equal(host_ended(host, 0), 0);
 	assert_true(is_suspect(host, lost));
 	assert_int_equal(host_census(host).whole, 1); /* nothing is lost yet */
-	is_out(host, lost);
+	host_is_out(host, lost);
 	while (host_poll(host))
 		;
 	assert_int_equal(host_ended(host, 0), 1);
@@ -72,26 +65,88 @@ static void write_that_missed_a_replica_waits_for_the_record(void **state)
 	host_free(host);
 }
 
-/* And a read waits for it as well, and then goes on to the other replica. */
-static void read_that_failed_waits_for_the_record(void **state)
+static uint8_t page[512];
+
+static uint32_t read_begins(struct host *host)
+{
+	host_start(host, RBX_PIECE_READ, 0, page, sizeof(page));
+	return rbx_part_of(host->sent_first)->server;
+}
+
+/* A slab that was written is read at this server. */
+static struct host *make_reading(uint32_t *server)
 {
 	struct host *host = make(1, 2);
-	uint8_t page[512];
-	uint32_t server;
 
-	(void)state;
 	first_write(host, 0);
 	rounds(host);
 	assert_int_equal(host_ended(host, 0), 1);
-	host_start(host, RBX_PIECE_READ, 0, page, sizeof(page));
-	server = rbx_part_of(host->sent_first)->server;
+	*server = read_begins(host);
+	return host;
+}
+
+/* And a read waits for it as well, and then goes on to the other replica. */
+static void read_that_failed_waits_for_the_record(void **state)
+{
+	uint32_t server;
+	struct host *host = make_reading(&server);
+
+	(void)state;
 	assert_true(host_poll_one(host, 0, -EREMOTEIO, false));
 	rounds(host);
 	assert_int_equal(host_ended(host, 0), 0);
-	is_out(host, server);
+	host_is_out(host, server);
 	rounds(host);
 	assert_int_equal(host_ended(host, 0), 1);
 	host_free(host);
+}
+
+/* The server has FAILED, so the other one has all that was acknowledged. */
+static void read_that_failed_for_good_goes_on_to_the_other_replica(void **state)
+{
+	uint32_t server;
+	struct host *host = make_reading(&server);
+
+	(void)state;
+	rbx_flow_go_on(&host->flow, rbx_held_failed(&host->flow.held, server));
+	assert_true(host_poll_one(host, 0, -EREMOTEIO, false));
+	assert_int_equal(host_ended(host, 0), 0);
+	assert_int_equal(rbx_part_of(host->sent_first)->server, !server);
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_int_equal(host_census(host).whole, 1);
+	/* Both have FAILED: each is asked once. */
+	rbx_flow_go_on(&host->flow, rbx_held_failed(&host->flow.held, !server));
+	(void)read_begins(host);
+	assert_true(host_poll_one(host, 0, -EREMOTEIO, false));
+	assert_true(host_poll_one(host, 0, -EREMOTEIO, false));
+	assert_int_equal(host_ended(host, -EIO), 1);
+	host_free(host);
+}
+
+/* Of two that have the slab one has FAILED: the copy is made of the other one. */
+static void copy_is_read_where_nothing_has_failed(void **state)
+{
+	const struct rbx_volume_shape shape = { .replicas = 3, .on_demand = true,
+						.is_named = true };
+	uint32_t slot, failed;
+	struct host *host;
+
+	(void)state;
+	for (slot = 0; slot < 2; slot++) { /* whichever is asked first */
+		host = host_make_shaped(&shape, 1, 4);
+		first_write(host, 0);
+		rounds(host);
+		assert_int_equal(host_ended(host, 0), 1);
+		failed = host_server_of(host, 0, slot);
+		rbx_flow_go_on(&host->flow, rbx_held_failed(&host->flow.held, failed));
+		host->servers[failed].down = true;
+		host_is_out(host, host_server_of(host, 0, 2));
+		(void)host_settle(host);
+		(void)host_settle(host);
+		assert_int_equal(host_census(host).whole, 1);
+		host_free(host);
+	}
 }
 
 /* No record can be accepted, so nothing is acknowledged, and the replica stays as it is. */
@@ -189,7 +244,7 @@ static uint32_t make_rebuilt(struct host *host)
 	uint32_t lost = make_degraded(host), i, third = 3 - lost - host_server_of(host, 0, 1);
 
 	host->servers[third].is_slow_to_label = true;
-	is_out(host, lost);
+	host_is_out(host, lost);
 	for (i = 0; i < 4; i++)
 		(void)host_settle(host);
 	assert_int_equal(host_ended(host, 0), 1);
@@ -278,7 +333,7 @@ static void slab_without_a_source_borrows_nothing(void **state)
 	uint32_t third = 3 - lost - source;
 
 	(void)state;
-	is_out(host, lost);
+	host_is_out(host, lost);
 	rbx_flow_go_on(&host->flow, rbx_held_failed(&host->flow.held, source));
 	host->servers[source].down = true;
 	for (i = 0; i < 8; i++)
@@ -297,7 +352,7 @@ static void slab_that_loses_its_source_gives_back_the_copy(void **state)
 	uint32_t third = 3 - lost - source;
 
 	(void)state;
-	is_out(host, lost);
+	host_is_out(host, lost);
 	while (host_poll(host))
 		;
 	assert_int_equal(host_ended(host, 0), 1);
@@ -311,112 +366,6 @@ static void slab_that_loses_its_source_gives_back_the_copy(void **state)
 	assert_int_equal(host->servers[third].asked_count, 1);
 	assert_int_equal(host_lent_count(host, third), 0);
 	assert_int_equal(host_census(host).dead, 0);
-	host_free(host);
-}
-
-/* ---- First writes ---------------------------------------------------------------- */
-
-/* One server has labelled the slab. The other one may have, and the record does not say that it is
- * out: its zeros could be found later. */
-static void slab_that_may_be_elsewhere_is_dead(void **state)
-{
-	struct host *host = make(1, 2);
-
-	(void)state;
-	host->servers[0].is_slow_to_label = true;
-	first_write(host, 0);
-	rounds(host);
-	assert_int_equal(host_labelled_count(host, 1), 1);
-	rbx_upkeep_closes(&host->upkeep);
-	host->servers[0].label_err = -ENOTCONN;
-	host->servers[0].is_slow_to_label = false;
-	rounds(host);
-	assert_int_equal(host_ended(host, -EIO), 1);
-	assert_int_equal(host_census(host).dead, 1);
-	assert_int_equal(host_labelled_count(host, 1), 1); /* all zeros, as at the other */
-	host_free(host);
-}
-
-/* But if the record says so, what is there is not found. */
-static void slab_at_a_server_that_is_out_is_had_elsewhere(void **state)
-{
-	struct host *host = make(1, 2);
-
-	(void)state;
-	host->servers[0].is_slow_to_label = true;
-	first_write(host, 0);
-	rounds(host);
-	is_out(host, 0);
-	host->servers[0].is_slow_to_label = false;
-	rounds(host);
-	assert_int_equal(host_ended(host, 0), 1);
-	assert_int_equal(host_labelled_count(host, 1), 1);
-	host_free(host);
-}
-
-/* The only server that lends is about to be put out, and nobody looks at the slab again. */
-static void slab_at_a_suspect_alone_is_not_begun(void **state)
-{
-	struct host *host = make(1, 2);
-
-	(void)state;
-	host->servers[0].is_slow = true;
-	first_write(host, 0);
-	rounds(host);
-	assert_int_equal(host_labelled_count(host, 1), 1);
-	rbx_held_suspect(&host->flow.held, 1);
-	host->servers[0].refuse = -ENOSPC;
-	host->servers[0].is_slow = false;
-	rounds(host);
-	assert_int_equal(host_ended(host, -EIO), 1);
-	assert_int_equal(host_census(host).dead, 1);
-	host_free(host);
-}
-
-/* The record says that each slab which was written has two replicas. */
-static void first_write_needs_as_many_replicas_as_the_record_says(void **state)
-{
-	struct host *host = make(2, 2);
-
-	(void)state;
-	host->upkeep.copies_least = 2;
-	host->servers[1].refuse = -ENOSPC;
-	first_write(host, 0);
-	rounds(host);
-	assert_int_equal(host_labelled_count(host, 0), 1);
-	assert_int_equal(host_ended(host, 0), 0);
-	assert_int_equal(rbx_upkeep_short_of_copies(&host->upkeep), 1);
-	host->upkeep.copies_least = 1;
-	rounds(host);
-	assert_int_equal(host_ended(host, 0), 1);
-	assert_int_equal(rbx_upkeep_short_of_copies(&host->upkeep), 0);
-	assert_int_equal(host_census(host).last, 1);
-	/* The volume is closed before another record is accepted. */
-	host->upkeep.copies_least = 2;
-	first_write(host, 1);
-	rounds(host);
-	assert_int_equal(rbx_upkeep_short_of_copies(&host->upkeep), 1);
-	rbx_upkeep_closes(&host->upkeep);
-	rounds(host);
-	assert_int_equal(host_ended(host, -EIO), 1);
-	assert_int_equal(rbx_upkeep_short_of_copies(&host->upkeep), 0);
-	host_free(host);
-}
-
-/* So many wait for a record that there is no room to ask for another slab. */
-static void slabs_wait_for_room(void **state)
-{
-	struct host *host = make(1, 2);
-
-	(void)state;
-	host->upkeep.borrowings_count = RBX_ASKS_MAX;
-	assert_int_equal(rbx_borrow_begin(&host->upkeep, host_slab(host, 0), RBX_REPLICA_LIVE, 2,
-					  RBX_LIST_LEND),
-			 -EAGAIN);
-	host->upkeep.borrowings_count = 0;
-	first_write(host, 0);
-	rounds(host);
-	assert_int_equal(host_ended(host, 0), 1);
 	host_free(host);
 }
 
@@ -477,21 +426,18 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(write_that_missed_a_replica_waits_for_the_record),
 		cmocka_unit_test(read_that_failed_waits_for_the_record),
+		cmocka_unit_test(read_that_failed_for_good_goes_on_to_the_other_replica),
+		cmocka_unit_test(copy_is_read_where_nothing_has_failed),
 		cmocka_unit_test(write_ends_in_an_error_if_there_is_no_record),
 		cmocka_unit_test(copy_that_fails_rests_and_costs_no_replica),
 		cmocka_unit_test(all_that_waits_ends_in_an_error_at_the_end),
 		cmocka_unit_test(fault_of_this_machine_waits_for_nothing),
 		cmocka_unit_test(rebuilt_replica_counts_when_it_is_labelled),
-		cmocka_unit_test(slabs_wait_for_room),
-		cmocka_unit_test(first_write_needs_as_many_replicas_as_the_record_says),
 		cmocka_unit_test(rebuilt_replica_that_is_gone_is_rebuilt_again),
 		cmocka_unit_test(server_that_refuses_to_label_is_a_suspect),
 		cmocka_unit_test(server_that_cannot_be_reached_labels_later),
 		cmocka_unit_test(slab_without_a_source_borrows_nothing),
 		cmocka_unit_test(slab_that_loses_its_source_gives_back_the_copy),
-		cmocka_unit_test(slab_that_may_be_elsewhere_is_dead),
-		cmocka_unit_test(slab_at_a_suspect_alone_is_not_begun),
-		cmocka_unit_test(slab_at_a_server_that_is_out_is_had_elsewhere),
 		cmocka_unit_test(slab_is_had_from_as_many_servers_as_it_has_replicas),
 		cmocka_unit_test(servers_are_needed_that_have_the_last_copies),
 	};

@@ -3,6 +3,7 @@
  * upkeep_servers_test.c - servers that go down at chosen moments, and whose place is
  * taken by others; upkeep_test.c has the rounds.
  */
+#include "core/asks.h"
 #include "tests/core/scripted_host.h"
 
 static struct host *open_host(uint32_t slabs, uint32_t replicas,

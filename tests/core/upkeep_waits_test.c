@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* upkeep_waits_test.c - a server that takes long, and nobody waits for it. */
+#include "core/asks.h"
 #include "tests/core/first_writes.h"
 
 static void slow_server_keeps_no_other_slab_waiting(void **state)

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "core/extents.h"
 #include "core/volume.h"
 
 static void volume_shape_impossible_is_refused(void **state)
@@ -178,6 +179,38 @@ static void volume_grows_into_its_room(void **state)
 	free(memory);
 }
 
+static uint32_t noted_most(uint64_t slab_bytes, uint64_t crash_copy_bytes)
+{
+	const struct rbx_volume_shape shape = {
+		.size_bytes = slab_bytes,
+		.slab_bytes = slab_bytes,
+		.fragment_bytes = 1 << 16,
+		.replicas = 2,
+		.crash_copy_bytes = crash_copy_bytes,
+		.on_demand = true,
+		.is_named = true,
+	};
+	void *memory = calloc(1, rbx_volume_map_size(&shape));
+	struct rbx_volume_map *map = rbx_volume_map_init(memory, &shape, 1);
+	uint32_t most = map->shape.groups[0].extents->set_max;
+
+	free(memory);
+	return most;
+}
+
+/* In 64ths of slabs: what an open after a crash may have to copy is not more. */
+static void volume_notes_no_more_than_is_to_be_copied(void **state)
+{
+	(void)state;
+	assert_int_equal(noted_most(1 << 16, 8 << 10), 8);
+	assert_int_equal(noted_most(1 << 16, 1), 1);
+	assert_int_equal(noted_most(1 << 16, UINT64_MAX), RBX_EXTENTS_MAX);
+	assert_int_equal(noted_most(64 << 20, 32ull << 30), 32768);
+	assert_int_equal(noted_most(1 << 16, 0), RBX_EXTENTS_PRESET);
+	assert_int_equal(noted_most(64 << 20, 0), RBX_EXTENTS_PRESET);
+	assert_int_equal(noted_most(1 << 30, 0), 1024);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -186,6 +219,7 @@ int main(void)
 		cmocka_unit_test(volume_larger_than_a_pebibyte_is_refused),
 		cmocka_unit_test(volume_of_a_mebi_of_slabs_opens),
 		cmocka_unit_test(volume_grows_into_its_room),
+		cmocka_unit_test(volume_notes_no_more_than_is_to_be_copied),
 		cmocka_unit_test(
 			volume_fragment_longer_than_slab_cells_are_slabs),
 	};

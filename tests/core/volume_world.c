@@ -205,7 +205,7 @@ static bool tend_borrow(struct world *world, struct rbx_slab *slab,
 	slot = rbx_slab_borrow(slab, (uint32_t)server);
 	if (world_server_lend(world, (uint32_t)server, &loan)) {
 		rbx_slab_refused(slab, slot);
-		rbx_slab_settle(slab, &world->map->loans);
+		rbx_slab_return_record(slab, &world->map->loans);
 		return false;
 	}
 	rbx_slab_lent(slab, slot, &loan, state);
@@ -270,8 +270,8 @@ bool world_tend(struct world *world, uint32_t index)
 		rbx_loan_index_remove(&world->map->loans, number);
 		world_server_take_back(world, server, &loan);
 		return true;
-	case RBX_TASK_SETTLE:
-		rbx_slab_settle(slab, &world->map->loans);
+	case RBX_TASK_RETURN_RECORD:
+		rbx_slab_return_record(slab, &world->map->loans);
 		world->settled_count++;
 		return true;
 	case RBX_TASK_BORROW:

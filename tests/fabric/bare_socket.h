@@ -15,10 +15,15 @@
 
 #define PAGE 4096u
 
-static inline int socket_open(const struct rbx_listener *listener)
+/* From 127.0.0.`host`, which is one source. */
+static inline int socket_open_from(const struct rbx_listener *listener, uint32_t host)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET };
+	struct sockaddr_in from = { .sin_family = AF_INET };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	from.sin_addr.s_addr = htonl((INADDR_LOOPBACK & ~0xffu) + host);
+	assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
 
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	address.sin_port = htons((uint16_t)atoi(
@@ -27,6 +32,11 @@ static inline int socket_open(const struct rbx_listener *listener)
 	assert_int_equal(connect(fd, (struct sockaddr *)&address,
 				 sizeof(address)), 0);
 	return fd;
+}
+
+static inline int socket_open(const struct rbx_listener *listener)
+{
+	return socket_open_from(listener, 1);
 }
 
 /* Whether the other end closes, whatever it says before. */
@@ -65,13 +75,15 @@ static inline void hello_hear(int fd, struct soft_hello *hello)
 	assert_null(soft_hello_decode(bytes, hello));
 }
 
-/* A hand-made connection: our socket, and the server's end of it. */
-static inline int hostile_connect(struct test_pair *pair, struct rbx_qp **qp)
+/* A hand-made connection that claims this depth: our socket, and the server's end of it, which
+ * allows so many READs; 0: as many as it claims. */
+static inline int hostile_connect_with(struct test_pair *pair, struct rbx_qp **qp,
+				       uint32_t depth_count, uint32_t reads_max_count)
 {
 	struct soft_hello hello = {
 		.version = SOFT_VERSION,
 		.type = SOFT_HELLO,
-		.send_depth_count = 8,
+		.send_depth_count = depth_count,
 	};
 	struct rbx_qp_init init = {
 		.send_cq = pair->server_cq,
@@ -80,6 +92,7 @@ static inline int hostile_connect(struct test_pair *pair, struct rbx_qp **qp)
 		.recv_depth_count = 8,
 		.max_sge = 1,
 		.served = true,
+		.peer_reads_max_count = reads_max_count,
 	};
 	int fd = socket_open(pair->listener);
 
@@ -88,6 +101,11 @@ static inline int hostile_connect(struct test_pair *pair, struct rbx_qp **qp)
 					   &init, NULL, 0, qp, NULL), 0);
 	hello_hear(fd, &hello);
 	return fd;
+}
+
+static inline int hostile_connect(struct test_pair *pair, struct rbx_qp **qp)
+{
+	return hostile_connect_with(pair, qp, 8, 0);
 }
 
 /* The server still serves a peer that behaves. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "fabric/soft/connect.h"
+#include "fabric/soft/device.h"
 #include "fabric/soft/limits.h"
 #include "tests/fabric/bare_socket.h"
 
@@ -139,9 +140,18 @@ static void private_data_beyond_the_limit_closed(void **state)
 }
 
 /* A crowd of silent connections does not keep out one that speaks. */
+/* So many were accepted, and have said nothing yet. */
+static void half_open_wait(const struct test_pair *pair, uint32_t count)
+{
+	const struct soft_device *device = soft_device_of(pair->listener->device);
+
+	while (atomic_load(&device->listeners.waiting_count) < count)
+		usleep(500);
+}
+
 static void silent_half_open_connections_make_room(void **state)
 {
-	int fds[SOFT_HALF_OPEN_MAX + 40];
+	int fds[SOFT_HALF_OPEN_OF_SOURCE_MAX];
 	struct test_pair pair;
 	uint64_t begin_ms;
 	struct rbx_qp *qp;
@@ -153,6 +163,8 @@ static void silent_half_open_connections_make_room(void **state)
 	begin_ms = test_now_ms();
 	for (i = 0; i < sizeof(fds) / sizeof(*fds); i++)
 		fds[i] = socket_open(pair.listener);
+	half_open_wait(&pair, sizeof(fds) / sizeof(*fds));
+	usleep(SOFT_HALF_OPEN_UNDISTURBED_MS * 1000);
 	fd = hostile_connect(&pair, &qp);
 	assert_true(socket_is_closed(fds[0]));
 	/* Not because its time was up. */
@@ -162,6 +174,72 @@ static void silent_half_open_connections_make_room(void **state)
 		close(fds[i]);
 	pair.ops->destroy_qp(qp);
 	expect_served(&pair);
+	test_pair_close(&pair);
+}
+
+#define CROWD_COUNT (2 * SOFT_HALF_OPEN_MAX)
+
+/* They say nothing, and so many of them have been crowded out by then. */
+static void crowd_wait(struct rbx_listener *listener, uint64_t crowded_out_count)
+{
+	uint64_t deadline_ms = test_now_ms() + 60000;
+
+	while (listener->crowded_out_count < crowded_out_count) {
+		assert_true(test_now_ms() < deadline_ms);
+		usleep(500);
+	}
+}
+
+static void slow_one_is_heard(struct test_pair *pair, int slow)
+{
+	struct soft_hello hello = { .version = SOFT_VERSION,
+				    .type = SOFT_HELLO,
+				    .send_depth_count = 8 };
+
+	hello_send(slow, &hello);
+	pair->ops->reject(test_request_wait(pair->listener), NULL, 0);
+	hello_hear(slow, &hello);
+	assert_int_equal(hello.type, SOFT_REJECT);
+	close(slow);
+}
+
+/* It connects, and others crowd in before it has said its hello. */
+static void crowd_of_one_source_throws_no_other_out(void **state)
+{
+	int fds[CROWD_COUNT], slow = -1;
+	struct test_pair pair;
+	size_t i;
+
+	(void)state;
+	test_pair_open(&pair, NULL);
+	for (i = 0; i < CROWD_COUNT; i++) {
+		if (i == CROWD_COUNT / 2)
+			slow = socket_open(pair.listener);
+		fds[i] = socket_open_from(pair.listener, 2);
+	}
+	crowd_wait(pair.listener, CROWD_COUNT - SOFT_HALF_OPEN_OF_SOURCE_MAX);
+	slow_one_is_heard(&pair, slow);
+	for (i = 0; i < CROWD_COUNT; i++)
+		close(fds[i]);
+	test_pair_close(&pair);
+}
+
+/* Two sources have all places, and have come just before. */
+static void crowds_of_two_sources_keep_no_other_out(void **state)
+{
+	int fds[CROWD_COUNT], slow;
+	struct test_pair pair;
+	size_t i;
+
+	(void)state;
+	test_pair_open(&pair, NULL);
+	for (i = 0; i < CROWD_COUNT; i++)
+		fds[i] = socket_open_from(pair.listener, 2 + i % 2);
+	slow = socket_open(pair.listener);
+	crowd_wait(pair.listener, CROWD_COUNT - 2 * SOFT_HALF_OPEN_OF_SOURCE_MAX + 1);
+	slow_one_is_heard(&pair, slow);
+	for (i = 0; i < CROWD_COUNT; i++)
+		close(fds[i]);
 	test_pair_close(&pair);
 }
 
@@ -251,6 +329,8 @@ int main(void)
 		cmocka_unit_test(foreign_private_data_arrives_to_the_byte),
 		cmocka_unit_test(private_data_beyond_the_limit_closed),
 		cmocka_unit_test(silent_half_open_connections_make_room),
+		cmocka_unit_test(crowd_of_one_source_throws_no_other_out),
+		cmocka_unit_test(crowds_of_two_sources_keep_no_other_out),
 		cmocka_unit_test(silent_half_open_connection_is_closed),
 		cmocka_unit_test(
 			connection_that_is_closed_before_the_answer_is_refused),

@@ -152,30 +152,62 @@ static void rule_breaker_cut_off_and_flushed(void **state)
 	test_pair_close(&pair);
 }
 
+/* All at once, so that none is answered before the last was looked at. */
+static void reads_send(const struct test_pair *pair, int fd, uint32_t count, uint32_t length_bytes)
+{
+	struct soft_wire_frame wire[16];
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		const struct soft_frame frame = {
+			.opcode = SOFT_READ,
+			.sequence = SOFT_FIRST_SEQUENCE + i,
+			.length_bytes = length_bytes,
+			.rkey = pair->target_mr->rkey,
+			.remote_addr = (uintptr_t)pair->target_memory,
+		};
+
+		soft_frame_encode(&frame, &wire[i]);
+	}
+	send(fd, wire, count * sizeof(*wire), MSG_NOSIGNAL);
+}
+
+/* Whatever it says of its depth, it is given no more than its target allows. Not even of READs of
+ * nothing, which need no key. */
+static void reads_beyond_what_is_allowed_cut_off(void **state)
+{
+	struct soft_wire_frame answers[4];
+	struct test_pair pair;
+	struct rbx_qp *qp;
+	int fd;
+
+	(void)state;
+	test_pair_open(&pair, NULL);
+	fd = hostile_connect_with(&pair, &qp, SOFT_SEND_DEPTH_MAX, 4);
+	reads_send(&pair, fd, 4, 0);
+	assert_int_equal(recv(fd, answers, sizeof(answers), MSG_WAITALL), sizeof(answers));
+	close(fd);
+	pair.ops->destroy_qp(qp);
+	fd = hostile_connect_with(&pair, &qp, SOFT_SEND_DEPTH_MAX, 4);
+	reads_send(&pair, fd, 5, 0);
+	assert_true(socket_is_closed(fd));
+	close(fd);
+	pair.ops->destroy_qp(qp);
+	expect_served(&pair);
+	test_pair_close(&pair);
+}
+
 /* More reads than the depth it said: bounded, not stored. */
 static void too_many_reads_cut_off(void **state)
 {
-	struct soft_wire_frame wire[8 + 1]; /* one more than its depth */
 	struct test_pair pair;
 	struct rbx_qp *qp;
-	uint32_t i;
 	int fd;
 
 	(void)state;
 	test_pair_open(&pair, NULL);
 	fd = hostile_connect(&pair, &qp);
-	for (i = 0; i < sizeof(wire) / sizeof(*wire); i++) {
-		struct soft_frame frame = {
-			.opcode = SOFT_READ,
-			.sequence = SOFT_FIRST_SEQUENCE + i,
-			.length_bytes = TARGET_BYTES,
-			.rkey = pair.target_mr->rkey,
-			.remote_addr = (uintptr_t)pair.target_memory,
-		};
-
-		soft_frame_encode(&frame, &wire[i]);
-	}
-	send(fd, wire, sizeof(wire), MSG_NOSIGNAL);
+	reads_send(&pair, fd, 8 + 1, TARGET_BYTES);
 	assert_true(socket_is_closed(fd));
 	close(fd);
 	pair.ops->destroy_qp(qp);
@@ -416,6 +448,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rule_breaker_cut_off_and_flushed),
 		cmocka_unit_test(too_many_reads_cut_off),
+		cmocka_unit_test(reads_beyond_what_is_allowed_cut_off),
 		cmocka_unit_test(too_many_atomics_cut_off_and_not_done),
 		cmocka_unit_test(atomic_in_bytes_is_done_once),
 		cmocka_unit_test(operation_without_right_refused),

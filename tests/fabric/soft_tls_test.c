@@ -228,7 +228,7 @@ static void stalled_handshakes_keep_nobody_out(void **state)
 	(void)state;
 	tls_world_open(&world, tls_device(RBX_TLS_ALWAYS, 1), tls_device(RBX_TLS_ALWAYS, 1));
 	for (i = 0; i < count; i++) {
-		fds[i] = socket_open(world.listener);
+		fds[i] = socket_open_from(world.listener, 2);
 		send(fds[i], part, sizeof(part), MSG_NOSIGNAL);
 	}
 	expect_connection(&world);

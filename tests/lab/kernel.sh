@@ -24,6 +24,11 @@ limit_s=$((limit_s * slowness))
 load_limit_s=$((175 * slowness))
 attempts=$((600 * slowness))
 
+# For `page attach`. On a slow machine a server has as much more time before it counts as lost, or a
+# busy one would.
+patience=()
+[ "$slowness" = 1 ] || patience=(--peer-timeout $((5000 * slowness)))
+
 # load_module NAME PARAMETER... - and what it needs of the kernel
 load_module()
 {
@@ -50,8 +55,7 @@ load_block_modules()
 		fault "no configfs"
 }
 
-# attach SERVERS MIB [OPTION=VALUE]... - makes $device. On a slow machine a server has as
-# much more time before it counts as lost, or a busy one would.
+# attach SERVERS MIB [OPTION=VALUE]... - makes $device. Its servers have more time, too.
 attach()
 {
 	local option

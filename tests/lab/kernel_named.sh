@@ -18,7 +18,7 @@ reach=(--pool "$servers" --insecure)
 # attach_named NAME OPTION... - volume db, as the device of this name
 attach_named()
 {
-	expect_success page attach --name "$1" --volume db "${reach[@]}" "${@:2}"
+	expect_success page attach "${patience[@]}" --name "$1" --volume db "${reach[@]}" "${@:2}"
 	device=$(<"$scratch/out")
 	volume=$volumes/$1
 }
@@ -95,6 +95,22 @@ hash=$(of_device)
 expect_success page detach
 program_reads "$hash"
 pass "it is attached after the program that had it was killed, and its replicas are equal"
+
+# ---- one that is reserved --------------------------------------------------------------------
+# Nobody can take its memory, even if servers have no more.
+expect_success volume create kept --size 4M --replicas 2 --reserve --fabric verbs "${reach[@]}"
+expect_success page attach "${patience[@]}" --name kept --volume kept "${reach[@]}"
+device=$(<"$scratch/out")
+volume=$volumes/kept
+[ "$(number slabs_blank) $(number slabs_whole)" = "0 4" ] || fault "it has no memory yet"
+keep 4
+is_kept || fault "something else is read than was written"
+expect_success page detach --name kept
+expect_success page attach "${patience[@]}" --name kept --volume kept "${reach[@]}"
+is_kept || fault "the next device has something else"
+expect_success page detach --name kept
+expect_success volume remove kept --fabric verbs "${reach[@]}"
+pass "one that is reserved has all its memory when it is attached"
 
 # ---- a server dies ---------------------------------------------------------------------------
 attach_named page

@@ -59,7 +59,7 @@ refused 'refuses the secret' 2 attach --pool "$address" --size 8M --insecure
 refused 'refuses the secret' 2 attach --pool "$address" --size 8M --secret-file "$scratch/other"
 refused 'do not lend that much' 2 attach --pool "$address" --size 1G --secret-file "$scratch/secret"
 refused 'dmesg' 2 attach --pool "$address" --size 8M --replicas 2 --secret-file "$scratch/secret"
-refused 'dmesg' 2 attach --pool here --size 8M --secret-file "$scratch/secret"
+refused "'here' is not an address: write host:port" 2 attach --pool here --size 8M --secret-file "$scratch/secret"
 [ -z "$($page list)" ] || fault "a failure leaves a volume: $($page list)"
 # What fails late is undone, though somebody still has a look at the device.
 mkdir "$scratch/bin"

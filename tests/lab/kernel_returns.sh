@@ -55,6 +55,21 @@ told()
 	[ "$(tail -n 1 "$scratch/states")" = "$1" ]
 }
 
+# While a server is connected this waits, until it is interrupted.
+set_is_interrupted()
+{
+	! timeout --signal INT 2 "$rdmabox" page set --name test --peer-timeout 600000 \
+		>/dev/null 2>&1
+}
+
+# is_idle THREAD - of the module: one that waits in another way counts as one that hangs
+is_idle()
+{
+	local file
+
+	file=$(grep -lx "rdmabox/$1" /proc/[0-9]*/comm) && grep -q '^State:.*idle' "${file%comm}status"
+}
+
 secret()
 {
 	printf 'a secret of a server, the %s one\n' "$2" >"$1"
@@ -85,6 +100,10 @@ kill -STOP "$second"
 eventually is_in degraded || fault "a silent server is not given up: $(state)"
 server_is "$two" away || fault "its servers are $(cat /sys/block/*/rdmabox/servers)"
 is_kept || fault "it is lost with one server of two"
+# With a long timeout it is waited for long, when it is tried again.
+expect_success page set --name test --peer-timeout 600000
+eventually set_is_interrupted || fault "it is not tried again"
+attempts=20 eventually is_idle joins || fault "a thread hangs that waits for a silent server"
 kill -CONT "$second"
 eventually is_in whole || fault "it does not come back: $(state)"
 server_is "$two" up || fault "its servers are $(cat /sys/block/*/rdmabox/servers)"
@@ -93,6 +112,16 @@ eventually told whole || fault "what was told: $(<"$scratch/states")"
 grep -q degraded "$scratch/states" || fault "what was told: $(<"$scratch/states")"
 [ -z "$(uniq -d "$scratch/states")" ] || fault "it was told twice: $(<"$scratch/states")"
 is_kept || fault "it is something else"
+start_verbs_server --memory 8M --secret-file "$scratch/old"
+kill -STOP "$pid"
+"$rdmabox" page add-server --name test "$address" >"$scratch/added" 2>&1 &
+adding=$!
+sleep 3 # servers are tried again each two seconds
+kill -0 "$adding" || fault "a silent server is added: $(<"$scratch/added")"
+attempts=20 eventually is_idle joins || fault "a thread hangs while a server is added"
+kill -KILL "$pid"
+! wait "$adding" || fault "a server was added that was killed"
+expect_success page set --name test --peer-timeout $((1000 * slowness))
 pass "a silent server is given up, by a timeout that was changed, and comes back by itself"
 
 kill -KILL "$second"
@@ -127,7 +156,7 @@ servers+=,$address
 back=$address
 expect_success volume create db --size 4M --replicas 2 --fabric verbs --pool "$servers" \
 	--insecure
-expect_success page attach --name test --volume db --pool "$servers" --insecure
+expect_success page attach "${patience[@]}" --name test --volume db --pool "$servers" --insecure
 device=$(<"$scratch/out")
 keep 4
 dmesg -C

@@ -113,6 +113,29 @@ static void file_that_everybody_can_read_is_refused(void **state)
 	assert_int_equal(load("0123456789abcdef", 16, 0602, &secret), -EACCES);
 }
 
+/* Its owner could put another secret in its place at any time. */
+static void file_of_another_user_is_refused(void **state)
+{
+	struct rbx_secret *secret = NULL;
+	char file[64];
+	int fd;
+
+	(void)state;
+	if (geteuid())
+		skip(); /* only root can give a file away */
+	snprintf(file, sizeof(file), "%s/secret", path);
+	fd = open(file, O_CREAT | O_EXCL | O_WRONLY, 0600);
+	assert_int_equal(write(fd, "0123456789abcdef", 16), 16);
+	assert_int_equal(fchown(fd, 65534, 65534), 0);
+	assert_int_equal(rbx_secret_load(file, &secret), -EACCES);
+	assert_non_null(strstr(rbx_last_error(), "chown 0"));
+	assert_int_equal(fchown(fd, 0, 65534), 0);
+	assert_int_equal(rbx_secret_load(file, &secret), 0);
+	rbx_secret_free(secret);
+	close(fd);
+	unlink(file);
+}
+
 static void what_is_no_file_is_refused(void **state)
 {
 	struct rbx_secret *secret = NULL;
@@ -222,6 +245,7 @@ int main(void)
 		cmocka_unit_test(length_has_bounds),
 		cmocka_unit_test(one_byte_again_and_again_is_refused),
 		cmocka_unit_test(file_that_everybody_can_read_is_refused),
+		cmocka_unit_test(file_of_another_user_is_refused),
 		cmocka_unit_test(what_is_no_file_is_refused),
 		cmocka_unit_test(proofs_differ_by_use_key_and_transcript),
 		cmocka_unit_test(client_proof_is_that_of_the_specification),

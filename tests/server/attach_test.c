@@ -4,7 +4,10 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "fabric/soft/limits.h"
+#include "tests/fabric/bare_socket.h"
 #include "tests/server/raw_client.h"
 
 /* ---- Queue pairs -----------------------------------------------------------*/
@@ -71,6 +74,75 @@ static void queue_pair_without_right_is_refused(void **state)
 	world_stop(&world);
 }
 
+/* A connection by hand, with these private data, that claims all that it can. It sends `count`
+ * READs of nothing at once; whether it is cut off for that. */
+static bool reads_are_too_many(struct world *world, const void *private_data, size_t bytes,
+			       uint32_t count)
+{
+	static struct soft_wire_frame wire[RBX_SEND_DEPTH + 1];
+	struct soft_hello hello = {
+		.version = SOFT_VERSION,
+		.type = SOFT_HELLO,
+		.private_bytes = (uint8_t)bytes,
+		.send_depth_count = SOFT_SEND_DEPTH_MAX,
+	};
+	struct rbx_listener listener = { 0 };
+	const size_t bytes_count = count * sizeof(*wire);
+	struct soft_wire_frame answer;
+	uint32_t i, answers_count = 0;
+	int fd;
+
+	strcpy(listener.address, rbx_server_address(world->server));
+	memcpy(hello.private_data, private_data, bytes);
+	fd = socket_open(&listener);
+	hello_send(fd, &hello);
+	hello_hear(fd, &hello);
+	assert_int_equal(hello.type, SOFT_ACCEPT);
+	for (i = 0; i < count; i++) {
+		const struct soft_frame frame = { .opcode = SOFT_READ,
+						  .sequence = SOFT_FIRST_SEQUENCE + i };
+
+		soft_frame_encode(&frame, &wire[i]);
+	}
+	assert_int_equal(send(fd, wire, bytes_count, MSG_NOSIGNAL), bytes_count);
+	while (answers_count < count &&
+	       recv(fd, &answer, sizeof(answer), MSG_WAITALL) == sizeof(answer))
+		answers_count += answer.opcode == SOFT_RESPONSE;
+	close(fd);
+	return answers_count < count;
+}
+
+/* Each of them takes memory of the server, and no quota counts that. */
+static void reads_at_a_time_are_bounded(void **state)
+{
+	struct rbx_wire_attach attach = { .kind = RBX_WIRE_ATTACH_CONTROL };
+	uint8_t bytes[RBX_WIRE_ATTACH_BYTES];
+	struct raw_client owner;
+	struct world world;
+	uint32_t extra;
+
+	(void)state;
+	world_begin(&world);
+	rbx_wire_attach_encode(&attach, bytes);
+	assert_true(reads_are_too_many(&world, bytes, sizeof(bytes), 2));
+	raw_client_arrive(&owner, &world);
+	raw_client_enter(&owner);
+	for (extra = 0; extra < 2; extra++) {
+		attach = (struct rbx_wire_attach){
+			.kind = RBX_WIRE_ATTACH_DATA,
+			.session_id = owner.welcome.welcome.session_id,
+			.serial = extra + 1,
+		};
+		rbx_proof_of_attach(&owner.connection_key, &attach, attach.mac);
+		rbx_wire_attach_encode(&attach, bytes);
+		assert_int_equal(reads_are_too_many(&world, bytes, sizeof(bytes),
+						    RBX_SEND_DEPTH + extra), extra);
+	}
+	raw_client_leave(&owner);
+	world_serves_on(&world);
+	world_stop(&world);
+}
+
 static void queue_pairs_of_a_client_are_bounded(void **state)
 {
 	struct rbx_qp *qps[RBX_QUEUE_PAIRS_MAX];
@@ -112,6 +184,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(queue_pair_without_right_is_refused),
+		cmocka_unit_test(reads_at_a_time_are_bounded),
 		cmocka_unit_test(queue_pairs_of_a_client_are_bounded),
 	};
 

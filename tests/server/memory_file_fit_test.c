@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "server/memory_file.h"
 #include "tests/server/memory_file_world.h"
@@ -41,19 +42,68 @@ static void file_of_a_running_server_is_refused(void **state)
 	end(&world);
 }
 
-static void copy_is_refused(void **state)
+/* The file that a server had, and that is now a copy. */
+static struct rbx_server_options copy_made(void)
 {
 	struct rbx_server_options options;
 	struct world world;
 	char command[700];
 
-	(void)state;
 	begin(&world);
 	options = world.options;
 	world_stop(&world);
-	snprintf(command, sizeof(command), "cp %s %s.old && mv %s.old %s", options.memory_file,
+	snprintf(command, sizeof(command), "cp -a %s %s.old && mv %s.old %s", options.memory_file,
 		 options.memory_file, options.memory_file, options.memory_file);
 	assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c) */
+	return options;
+}
+
+static void copy_is_refused(void **state)
+{
+	struct rbx_server_options options = copy_made();
+
+	(void)state;
+	refused(&options, -ESTALE, "is a copy");
+	assert_int_equal(unlink(options.memory_file), 0);
+}
+
+/* What a file that no server uses says of itself. */
+static void head_of(const char *path, struct rbx_state_head *head)
+{
+	static uint8_t bytes[RBX_STATE_VOLUMES_AT];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(pread(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
+	assert_int_equal(rbx_state_head_get(bytes, head), 0);
+	close(fd);
+}
+
+static void head_change(const char *path, const struct rbx_state_head *head)
+{
+	static uint8_t bytes[RBX_STATE_VOLUMES_AT];
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(pread(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
+	rbx_state_head_put(bytes, head);
+	assert_int_equal(pwrite(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
+	close(fd);
+}
+
+/* A file system gives the inode of a file that was removed to the next one. No test can count on
+ * that, so the copy is given the inode in its head. */
+static void copy_with_the_inode_of_the_file_is_refused(void **state)
+{
+	struct rbx_server_options options = copy_made();
+	struct rbx_state_head head;
+	struct stat status;
+
+	(void)state;
+	assert_int_equal(stat(options.memory_file, &status), 0);
+	head_of(options.memory_file, &head);
+	head.file_id = status.st_ino;
+	head_change(options.memory_file, &head);
 	refused(&options, -ESTALE, "is a copy");
 	assert_int_equal(unlink(options.memory_file), 0);
 }
@@ -61,20 +111,14 @@ static void copy_is_refused(void **state)
 /* Gives the file another start of the machine, and says how it was stopped. */
 static void start_of_machine(const char *path, const char *boot, uint32_t is_clean)
 {
-	static uint8_t bytes[RBX_STATE_VOLUMES_AT];
 	struct rbx_state_head head;
-	int fd = open(path, O_RDWR | O_CLOEXEC);
 
-	assert_true(fd >= 0);
-	assert_int_equal(pread(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
-	assert_int_equal(rbx_state_head_get(bytes, &head), 0);
+	head_of(path, &head);
 	assert_int_equal(head.is_clean, 1);
 	memset(head.boot, 0, sizeof(head.boot));
 	strcpy(head.boot, boot);
 	head.is_clean = is_clean;
-	rbx_state_head_put(bytes, &head);
-	assert_int_equal(pwrite(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
-	close(fd);
+	head_change(path, &head);
 }
 
 static void file_that_was_in_use_when_the_machine_went_down_is_refused(void **state)
@@ -96,6 +140,35 @@ static void file_that_was_in_use_when_the_machine_went_down_is_refused(void **st
 	world_stop(&world);
 	start_of_machine(options.memory_file, "another start", 1);
 	memset(&world, 0, sizeof(world));
+	world.options = options;
+	world_start(&world);
+	end(&world);
+}
+
+/* In a folder that others may write to. */
+static void file_that_others_may_have_is_refused(void **state)
+{
+	struct rbx_server_options options;
+	char other[sizeof(options.memory_file) + 8];
+	struct world world;
+
+	(void)state;
+	begin(&world);
+	options = world.options;
+	world_stop(&world);
+	snprintf(other, sizeof(other), "%s.other", options.memory_file);
+	assert_int_equal(link(options.memory_file, other), 0);
+	refused(&options, -EACCES, "has another name as well");
+	assert_int_equal(unlink(options.memory_file), 0);
+	assert_int_equal(symlink(other, options.memory_file), 0);
+	refused(&options, -ELOOP, "is a symbolic link");
+	assert_int_equal(chmod(other, 0600), 0);
+	assert_int_equal(rename(other, options.memory_file), 0);
+	if (!geteuid()) { /* only root can give a file away */
+		assert_int_equal(chown(options.memory_file, 65534, 65534), 0);
+		refused(&options, -EACCES, "chown 0");
+		assert_int_equal(chown(options.memory_file, 0, 0), 0);
+	}
 	world.options = options;
 	world_start(&world);
 	end(&world);
@@ -193,7 +266,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(file_of_a_running_server_is_refused),
 		cmocka_unit_test(copy_is_refused),
+		cmocka_unit_test(copy_with_the_inode_of_the_file_is_refused),
 		cmocka_unit_test(file_that_was_in_use_when_the_machine_went_down_is_refused),
+		cmocka_unit_test(file_that_others_may_have_is_refused),
 		cmocka_unit_test(file_that_is_no_good_is_refused_and_left),
 		cmocka_unit_test(file_that_was_cut_short_is_refused),
 		cmocka_unit_test(start_that_fails_leaves_no_file),

@@ -247,6 +247,48 @@ static void removed_volume_and_one_without_a_record_are_gone(void **state)
 	end(&world);
 }
 
+/* As if a client had counted so far, which takes it hours. */
+static void version_set(struct world *world, uint64_t version)
+{
+	struct rbx_kept_volume *kept = &world->server->volumes.kept[0];
+
+	pthread_mutex_lock(&world->server->lock);
+	kept->acceptor.membership.version = kept->record.version = version;
+	pthread_mutex_unlock(&world->server->lock);
+}
+
+/* A client that counts its versions as high as it can costs nobody the memory file. */
+static void highest_version_is_no_damage(void **state)
+{
+	const uint64_t highest = RBX_KEPT_VERSION_MAX;
+	struct rbx_wire_message remove = { .type = RBX_WIRE_VOLUME_REMOVE };
+	struct rbx_wire_message accept;
+	struct rbx_wire_volume volume;
+	struct rbx_session *session;
+	struct world world;
+
+	(void)state;
+	begin(&world);
+	session = world_session(&world);
+	assert_int_equal(named_open(session, RBX_WIRE_OPEN_CREATE, "db", 1, &volume), 0);
+	accept = named_accept_of(&volume, 1, 1);
+	assert_int_equal(rbx_session_talk(session, &accept), 0);
+	version_set(&world, highest - 1);
+	accept = named_accept_of(&volume, 1, highest);
+	assert_int_equal(rbx_session_talk(session, &accept), 0);
+	accept = named_accept_of(&volume, 1, highest + 1);
+	assert_int_not_equal(rbx_session_talk(session, &accept), 0);
+	rbx_session_close(session);
+	version_set(&world, UINT64_MAX / 2); /* as one of before could */
+	session = world_session(&world);
+	assert_int_equal(named_open(session, RBX_WIRE_OPEN_REMOVE, "db", 2, NULL), 0);
+	assert_int_equal(rbx_session_talk(session, &remove), 0);
+	rbx_session_close(session);
+	start_again(&world);
+	world_serves_on(&world);
+	end(&world);
+}
+
 static void reserved_name_stays_reserved(void **state)
 {
 	struct rbx_wire_message reserve = { .type = RBX_WIRE_VOLUME_RESERVE, .name = "new" };
@@ -357,6 +399,7 @@ int main(void)
 		cmocka_unit_test(tail_of_a_volume_without_checksums_is_gone),
 		cmocka_unit_test(slab_without_a_label_is_given_up),
 		cmocka_unit_test(removed_volume_and_one_without_a_record_are_gone),
+		cmocka_unit_test(highest_version_is_no_damage),
 		cmocka_unit_test(reserved_name_stays_reserved),
 		cmocka_unit_test(drain_ends_although_a_volume_is_there),
 		cmocka_unit_test(memory_may_grow_and_not_shrink_below_a_slab),

@@ -286,6 +286,7 @@ static void admin_comes_not_near_the_contents(void **state)
 static void reload_gives_and_takes_the_right(void **state)
 {
 	struct rbx_wire_message remove = { .type = RBX_WIRE_VOLUME_REMOVE };
+	struct rbx_wire_message refused = remove;
 	struct rbx_session *ops;
 	struct world world;
 
@@ -303,6 +304,12 @@ static void reload_gives_and_takes_the_right(void **state)
 	world_secrets_file(ADMIN);
 	assert_int_equal(rbx_server_reload(world.server, &world.options), 0);
 	assert_int_equal(named_open(ops, RBX_WIRE_OPEN_REMOVE, "db", 2, NULL), 0);
+	/* Also from one that has opened it for that already. */
+	world_secrets_file("ops:" ADMIN_SECRET "\n");
+	assert_int_equal(rbx_server_reload(world.server, &world.options), 0);
+	assert_int_equal(rbx_session_talk(ops, &refused), -EACCES);
+	world_secrets_file(ADMIN);
+	assert_int_equal(rbx_server_reload(world.server, &world.options), 0);
 	assert_int_equal(rbx_session_talk(ops, &remove), 0);
 	assert_int_equal(names_listed(ops, "one"), 0);
 	rbx_session_close(ops);

@@ -39,6 +39,7 @@ static struct rbx_state_head head_of(uint64_t limit)
 	return (struct rbx_state_head){
 		.incarnation = 77,
 		.file_id = 5,
+		.file_born = 6,
 		.slab_bytes = 4 << 20,
 		.slabs_count = 8,
 		.memory_at_bytes = 12 << 20,

@@ -337,6 +337,47 @@ static void volume_of_another_owner_is_refused(void **state)
 	world_stop(&world);
 }
 
+/* Others are told of it: of a volume without slabs, with too many of them, or too many replicas. */
+static void record_of_a_volume_that_cannot_be_is_refused(void **state)
+{
+	struct rbx_wire_message open = {
+		.type = RBX_WIRE_VOLUME_OPEN,
+		.volume_open = { .name = "db", .holder = "alice", .writer_epoch = 1,
+				 .volume_id = NAMED_ID, .mode = RBX_WIRE_OPEN_CREATE },
+	};
+	struct rbx_wire_message answer, accept;
+	struct raw_client alice;
+	struct world world;
+	uint32_t i;
+
+	(void)state;
+	world_options(&world);
+	strcpy(world.options.secrets_file, world_secret_file("alice:correct horse battery\n", 0600));
+	world_start(&world);
+	for (i = 0; i < 5; i++) {
+		enter_as(&alice, &world, "alice", "correct horse battery");
+		open.request_id = 0;
+		answer = ask(&alice, &open);
+		assert_int_equal(answer.type, RBX_WIRE_VOLUME);
+		accept = named_accept_of(&answer.volume, 1, 1);
+		if (i == 0)
+			accept.record.slab_bytes = 0;
+		else if (i == 1)
+			accept.record.size_bytes = UINT64_MAX;
+		else if (i == 2)
+			accept.record.replicas = 0;
+		else if (i == 3)
+			accept.record.replicas = RBX_REPLICAS_MAX + 1;
+		answer = ask(&alice, &accept);
+		if (i == 4)
+			assert_int_equal(answer.type, RBX_WIRE_VOLUME_DONE);
+		else
+			assert_int_equal(answer.status, RBX_REASON_MALFORMED);
+		raw_client_leave(&alice);
+	}
+	world_stop(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -350,6 +391,7 @@ int main(void)
 		cmocka_unit_test(what_needs_a_volume_is_refused_without_one),
 		cmocka_unit_test(session_is_for_one_volume_and_nothing_else),
 		cmocka_unit_test(volume_of_another_owner_is_refused),
+		cmocka_unit_test(record_of_a_volume_that_cannot_be_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

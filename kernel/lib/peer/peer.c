@@ -38,10 +38,13 @@ static struct rbx_kernel_peer *peer_make(struct rbx_client *client,
 	rbx_peer_prepare(&made->peer, client->ctx, &client->ctx->repairs,
 			 &client->planner, &client->ctx->window,
 			 client->options.peer_timeout_ms, events);
-	for (i = 0; i < made->qps_count; i++)
+	for (i = 0; i < made->qps_count; i++) {
+		made->qps[i].peer = &made->peer;
+		made->qps[i].ring_index = i;
 		rbx_channel_add_ring(&made->peer.channel,
 				     &made->works[i * RBX_SEND_DEPTH],
 				     RBX_SEND_DEPTH);
+	}
 	return made;
 }
 

@@ -5,6 +5,7 @@
  *
  *	peer.c         makes it
  *	send.c         posts work requests, and handles their completions
+ *	late.c         maps memory for the device while it is posted
  *	queue_pairs.c  data queue pairs: connected, drained, destroyed
  */
 #ifndef RBX_KERNEL_PEER_H
@@ -16,6 +17,13 @@
 #include "kernel/lib/post_chain.h"
 #include "kernel/lib/session/sessions.h"
 
+/* What is mapped while it is posted on a queue pair (late.c). */
+struct rbx_late {
+	uint32_t masks[RBX_SEND_DEPTH]; /* of a slot: the scatter entries that are mapped */
+	uint32_t posted_count; /* work requests that have some, ever; atomic, the combiner's */
+	uint32_t ended_count; /* the same, the poller's */
+};
+
 /* A data queue pair and the ring of what is posted on it. */
 struct rbx_peer_qp {
 	struct rbx_ib_conn conn;
@@ -26,6 +34,7 @@ struct rbx_peer_qp {
 	uint32_t ring_index;
 	bool is_over; /* completions that still come are dropped; guarded by poller.lock */
 	struct rbx_posts posts;
+	struct rbx_late late;
 };
 
 /* A peer of the kernel host. */
@@ -47,6 +56,19 @@ rbx_kernel_peer(const struct rbx_peer *peer)
 int rbx_peer_open(struct rbx_client *client,
 		  const struct sockaddr_storage *address,
 		  const struct rbx_peer_events *events, struct rbx_peer **peer);
+
+/* ---- late.c ------------------------------------------------------------------------*/
+
+/* Maps what is late of a chain that is about to be posted. Returns how many of its work requests,
+ * from the first on, can be. By the combiner. */
+uint32_t rbx_late_map(struct rbx_peer_qp *pair, const struct rbx_chain *chain);
+/* The device has not taken these. By the combiner. */
+void rbx_late_not_posted(struct rbx_peer_qp *pair, uint32_t at, uint32_t before);
+/* All before this one are about to complete. By the poller. */
+void rbx_late_unmap_until(struct rbx_peer_qp *pair, uint32_t before);
+/* The queue pair is destroyed, and all that it still held is about to be given back. As the
+ * poller, while no thread posts. */
+void rbx_late_unmap_rest(struct rbx_peer_qp *pair);
 
 /* send.c: handles the completion of a work request. Called by the thread that polls. */
 void rbx_peer_work_done(struct ib_cq *cq, struct ib_wc *wc);

@@ -48,8 +48,6 @@ int rbx_peer_connect_qps(struct rbx_peer *peer, uint64_t until_ns)
 		struct rbx_peer_qp *pair = &made->qps[i];
 		int err;
 
-		pair->peer = peer;
-		pair->ring_index = i;
 		pair->is_over = false;
 		rbx_posts_init(&pair->posts, rbx_peer_work_done);
 		err = connect_pair(made, pair, until_ns);
@@ -76,6 +74,7 @@ static void settle_rest(struct rbx_peer *peer, struct rbx_peer_qp *pair,
 	struct rbx_harvest harvest = { 0 };
 
 	rbx_poller_lock(pair->poller);
+	rbx_late_unmap_rest(pair);
 	if (all_is_back)
 		rbx_channel_complete_rest(&peer->channel, pair->ring_index,
 					  ktime_get_ns(), &harvest);

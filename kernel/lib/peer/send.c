@@ -30,11 +30,23 @@ static uint32_t post(struct rbx_channel *channel, const struct rbx_chain *chain)
 		&rbx_kernel_peer(peer)->qps[chain->ring_index];
 	struct rbx_send_ring *ring = &channel->rings[chain->ring_index];
 
+	const struct rbx_chain mapped = {
+		.ring_index = chain->ring_index,
+		.first_number = chain->first_number,
+		.work_count = rbx_late_map(pair, chain),
+	};
+	uint32_t missed_count = chain->work_count - mapped.work_count;
+	uint32_t end = chain->first_number + chain->work_count;
+
 	if (trace_rdmabox_post_enabled())
 		trace_rdmabox_post(peer, chain->ring_index, chain->first_number,
 				   chain->work_count, chain_bytes(ring, chain));
-	return rbx_post_chain(channel, chain, pair->conn.id->qp, &pair->posts,
-			      NULL);
+	if (likely(mapped.work_count))
+		missed_count += rbx_post_chain(channel, &mapped, pair->conn.id->qp,
+					       &pair->posts, NULL);
+	if (unlikely(missed_count))
+		rbx_late_not_posted(pair, end - missed_count, end);
+	return missed_count;
 }
 
 const struct rbx_drive rbx_peer_drive = {
@@ -89,6 +101,8 @@ void rbx_peer_work_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (pair->is_over)
 		return; /* it counts as flushed, or will do */
 	trace_rdmabox_complete(peer, pair->ring_index, number, status);
+	if (unlikely(READ_ONCE(pair->late.posted_count) != pair->late.ended_count))
+		rbx_late_unmap_until(pair, number + 1);
 	rbx_drive_completed(&rbx_peer_drive, &peer->channel, pair->ring_index,
 			    number, status, poller->round.found_ns,
 			    &poller->round.harvest);

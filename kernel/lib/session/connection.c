@@ -156,17 +156,21 @@ static void receive_done(struct ib_cq *cq, struct ib_wc *wc)
 
 /* ---- Addresses as text -----------------------------------------------------------*/
 
+/* By the device that leads there, which may be another one than that of `sessions`. */
 int rbx_session_open_name(struct rbx_sessions *sessions, const char *name,
 			  const struct rbx_session_events *events,
 			  struct rbx_session **session)
 {
 	struct sockaddr_storage at;
 	struct rbx_address address;
+	struct rbx_client *client;
+	int err;
 
 	if (rbx_address_parse(name, &at))
 		return rbx_error(-EINVAL, "\"%s\" is not of the form 10.0.0.1:7471", name);
 	rbx_address_name(&address, &at);
-	return rbx_session_open(sessions, &address, events, session);
+	err = rbx_client_of_address(rbx_client_of_sessions(sessions)->first, &at, &client);
+	return err ? err : rbx_session_open(&client->sessions, &address, events, session);
 }
 
 /* ---- Open and close --------------------------------------------------------*/

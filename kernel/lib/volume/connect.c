@@ -7,8 +7,9 @@
  * only waits, so a signal ends the opening. A connect that pauses because its server is
  * busy then gives up; the others end within the peer timeout.
  *
- * The first server that can be reached decides which device the volume uses. The others
- * must be reached through the same one.
+ * The first server that can be reached decides which device the volume uses. If another one is
+ * reached through another device, the volume has a client for each (context.h), and maps memory
+ * late (dma.c).
  */
 #include <linux/export.h>
 #include <linux/slab.h>
@@ -36,7 +37,7 @@ static const char *sentence(int err)
 	case -EINVAL:
 		return "not of the form 10.0.0.1:7471";
 	case -EEXIST:
-		return "named twice, or has two of the addresses";
+		return "named twice";
 	case -EOPNOTSUPP:
 		return "reached through an iWARP device, which is not supported";
 	case -EPERM:
@@ -44,7 +45,7 @@ static const char *sentence(int err)
 	case -ENODEV:
 		return "not reached through an RDMA device";
 	case -EXDEV:
-		return "reached through another device than the first one";
+		return "reached through one RDMA device more than a volume can use";
 	case -EACCES:
 		return "the secret there is another one or has another name, or there is none here";
 	case -ENOSPC:
@@ -132,7 +133,9 @@ static int names_take(const struct rbx_volume *volume, const char *list, struct 
 		if (!err)
 			err = name_check(volume, names->all, i);
 		if (err)
-			return named_error(&names->all[i], err);
+			(void)named_error(&names->all[i], err);
+		if (err) /* twice: as rbx_volume_twice_check() says it of two addresses */
+			return err == -EEXIST ? -EINVAL : err;
 	}
 	return 0;
 }
@@ -245,30 +248,30 @@ int rbx_volume_connect(struct rbx_volume_control *control, uint32_t index,
 		       const struct rbx_peer_events *events,
 		       struct rbx_peer **peer)
 {
-	return rbx_peer_open(&rbx_volume_of_control(control)->client,
-			     &control->servers[index].name->address, events,
-			     peer);
+	struct rbx_volume *volume = rbx_volume_of_control(control);
+	struct sockaddr_storage *address = &control->servers[index].name->address;
+	struct rbx_client *client;
+	int err = rbx_client_of_address(&volume->client, address, &client);
+
+	if (!err && client != &volume->client)
+		err = rbx_volume_map_late(volume);
+	return err ? err : rbx_peer_open(client, address, events, peer);
 }
 
 /* Checks that no two are the same server, and returns the error of the first that is not
  * connected. */
 static int opened_check(struct rbx_volume_control *control)
 {
-	uint32_t i, other;
+	uint32_t i;
 	int err = 0;
 
 	for (i = 0; i < control->server_count && !err; i++)
 		err = control->servers[i].open_err;
 	if (err)
 		return named_error(control->servers[i - 1].name, err);
-	for (i = 0; i < control->server_count; i++) {
-		err = rbx_upkeep_server_connected(
-			&control->upkeep, i,
-			rbx_peer_incarnation(control->servers[i].peer), &other);
-		if (err)
-			return named_error(control->servers[i].name, err);
-	}
-	return 0;
+	for (i = 0; i < control->server_count && !err; i++)
+		err = rbx_volume_twice_check(control, i);
+	return err;
 }
 
 static int servers_open(struct rbx_volume *volume, const struct names *names)
@@ -298,8 +301,10 @@ int rbx_volume_servers_open(struct rbx_volume *volume,
 	int err = names_take(volume, options->servers, &names);
 	uint32_t i;
 
+	mutex_lock(&volume->add_lock);
 	for (i = 0; i < names.count && !err; i++)
 		rbx_volume_joins_note(volume, &names.all[i].address);
+	mutex_unlock(&volume->add_lock);
 	if (!err)
 		err = client_open(volume, options, &names);
 	if (!err && options->volume)
@@ -314,11 +319,12 @@ int rbx_volume_servers_open(struct rbx_volume *volume,
 
 void rbx_volume_pollers_visit(struct rbx_volume_control *control)
 {
-	struct rbx_context *ctx = rbx_volume_of_control(control)->ctx;
+	const struct rbx_client *client = &rbx_volume_of_control(control)->client;
 	uint32_t i;
 
-	for (i = 0; i < ctx->pollers_count; i++)
-		rbx_poller_visit(&ctx->pollers[i]);
+	for (; client; client = rbx_client_next(client))
+		for (i = 0; i < client->ctx->pollers_count; i++)
+			rbx_poller_visit(&client->ctx->pollers[i]);
 }
 
 /* add_lock is held. */
@@ -356,13 +362,13 @@ int rbx_volume_add_server(struct rbx_volume *volume, const char *server)
 		err = far_check(volume, &named);
 	if (err)
 		return named_error(&named, err);
-	mutex_lock(&volume->add_lock);
+	if (mutex_lock_interruptible(&volume->add_lock))
+		return named_error(&named, -EINTR);
 	err = server_join(volume, &named, false);
+	if (!err)
+		rbx_volume_joins_note(volume, &named.address);
 	mutex_unlock(&volume->add_lock);
-	if (err)
-		return named_error(&named, err);
-	rbx_volume_joins_note(volume, &named.address);
-	return 0;
+	return err ? named_error(&named, err) : 0;
 }
 EXPORT_SYMBOL_GPL(rbx_volume_add_server);
 

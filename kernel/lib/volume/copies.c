@@ -6,6 +6,8 @@
 #include <linux/delay.h>
 #include <linux/slab.h>
 
+#include "client/joining.h"
+#include "kernel/lib/late.h"
 #include "kernel/lib/volume/volume.h"
 
 static int copy_make(struct rbx_volume *volume, uint32_t index)
@@ -24,7 +26,9 @@ static int copy_make(struct rbx_volume *volume, uint32_t index)
 	/* Any slab, until a copy begins: then the slab is set, under the lock of the new
 	 * one. */
 	copy->slab = rbx_slab_at(&volume->control.flow.map->shape, 0);
-	rbx_rebuild_lend(&volume->control.flow, index, copy, 0);
+	/* From one device to another, perhaps. */
+	rbx_rebuild_lend(&volume->control.flow, index, copy,
+			 rbx_late_addr(volume->copies_memory[index]));
 	return 0;
 }
 
@@ -42,7 +46,9 @@ void rbx_volume_copies_end(struct rbx_volume *volume)
 {
 	while (rbx_rebuild_is_under_way(&volume->control.flow))
 		msleep(1);
-	rbx_volume_mappings_close(volume); /* the last copy may be in a poller's hands */
+	rbx_volume_pollers_visit(&volume->control); /* the last copy may be in their hands */
+	rbx_volume_mappings_close(volume);
+	rbx_volume_tails_close(volume);
 	rbx_volume_copies_free(volume);
 }
 

@@ -1,21 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * dma.c - maps the memory of I/Os and copies for the device, whichever it is now.
+ * dma.c - maps the memory of I/Os for the device of the volume, if it has only one.
  *
- * Normally an I/O is mapped when it is submitted, and unmapped when it has ended.
+ * Normally an I/O is mapped when it is submitted, and unmapped when it has ended. If there is no
+ * device just now, or there are several, it is late (late.h): each peer maps what it posts.
  *
  * When the device is removed (device.h) nothing is posted any more. Submitters see that
- * there is no device and leave their I/Os unmapped. RCU waits for submitters that have
- * not seen it. Then every I/O in flight is found by its pieces and unmapped. When there
- * is a device again, submitters map for it. The same walk maps what is not mapped yet,
- * and sets the new address in each piece and its parts. This is done under the lock of
- * the piece's slab, as parts take the address of their piece only under that lock; and
- * under poller.lock, as I/Os end there.
+ * there is no device. RCU waits for submitters that have not seen it. Then every I/O in flight is
+ * found by its pieces, and is unmapped and late from now on. A piece and its parts get their late
+ * addresses under the lock of the piece's slab, as parts take the address of their piece only
+ * under that lock; and under poller.lock, as I/Os end there.
+ *
+ * When a volume gets its second device, I/Os that are submitted from then on are late. Those that
+ * are mapped must not be sent to a server behind the other device. So no such server is connected
+ * until they have ended; each ends in time, as every I/O does.
+ *
+ * Which pollers end an I/O: one that is mapped has parts at servers behind the first device alone,
+ * so the pollers of that device end and unmap it, and the removal has their locks while it unmaps.
+ * An I/O that is late is mapped by nobody but peers, each for itself, so the pollers of any device
+ * may end it at any time; and the removal leaves its piece alone. It knows a late piece by its
+ * address, which is set before the piece can be found: pieces are in memory of the volume. Only of
+ * one that is not late does it look at the I/O, which cannot end meanwhile.
  *
  * An I/O is cut where its scatter list is cut, whatever an IOMMU has joined. So each
  * piece is one range for any device.
  */
+#include "client/opening.h"
+#include "kernel/lib/late.h"
 #include "kernel/lib/volume/volume.h"
+
+/* So many peer timeouts an I/O takes at most, unless only one server has its data. */
+#define IO_TIMES 2u
 
 /* With checksums, a read's data may be written to a replica that had wrong data. */
 static enum dma_data_direction direction_of(const struct rbx_volume *volume,
@@ -35,10 +50,8 @@ static void map_none(struct rbx_io *io)
 	struct scatterlist *sg;
 	u32 i;
 
-	for_each_sg(io->sg, sg, io->sg_count, i) {
-		sg_dma_address(sg) = 0;
+	for_each_sg(io->sg, sg, io->sg_count, i)
 		sg_dma_len(sg) = sg->length;
-	}
 	io->mapped_count = io->sg_count;
 }
 
@@ -65,113 +78,27 @@ void rbx_volume_io_unmap(const struct rbx_volume *volume, struct rbx_io *io,
 	io->is_mapped = false;
 }
 
-/* The device's address of a byte of the I/O. */
-static u64 address_of(const struct rbx_io *io, u64 offset_bytes)
-{
-	struct scatterlist *sg = io->sg;
-
-	while (offset_bytes >= sg_dma_len(sg)) {
-		offset_bytes -= sg_dma_len(sg);
-		sg = sg_next(sg);
-	}
-	return sg_dma_address(sg) + offset_bytes;
-}
-
 /* ---- All I/Os in flight ----------------------------------------------------------*/
 
-static void piece_relocate(struct rbx_piece *piece, u64 addr)
+/* The piece of this number in the pool, if it is in flight and not late; or NULL. */
+static struct rbx_piece *mapped_piece(const struct rbx_volume *volume, u32 index)
 {
-	struct rbx_slab *slab = READ_ONCE(piece->slab);
-	bool again;
+	struct rbx_piece *piece = rbx_piece_pool_used(&volume->control.flow.pool, index);
 
-	/* A copy may go on to another slab meanwhile; then this is done once more. */
-	do {
-		rbx_slab_lock(slab);
-		rbx_piece_relocate(piece, addr);
-		rbx_slab_unlock(slab);
-		again = READ_ONCE(piece->slab) != slab;
-		slab = READ_ONCE(piece->slab);
-	} while (again);
+	/* Pairs with the release of aim(), after which it has its address. */
+	return piece && smp_load_acquire(&piece->user) &&
+			       !rbx_addr_is_late(READ_ONCE(piece->local_addr)) ?
+		       piece :
+		       NULL;
 }
 
-/* The I/O of a piece that is in use. NULL: it has none, or it is being submitted; then
- * the submitter maps it. */
-static struct rbx_io *io_of(const struct rbx_volume *volume, u32 index,
-			    struct rbx_piece **piece)
+/* Nothing of it is posted. */
+static void piece_leave(const struct rbx_volume *volume, struct rbx_piece *piece)
 {
-	*piece = rbx_piece_pool_used(&volume->control.flow.pool, index);
-	return *piece ? smp_load_acquire(&(*piece)->user) : NULL;
-}
-
-static void ios_unmap(struct rbx_volume *volume, struct ib_device *device)
-{
-	struct rbx_piece *piece;
-	struct rbx_io *io;
-	u32 i;
-
-	for (i = 0; i < volume->control.flow.pool.count; i++) {
-		io = io_of(volume, i, &piece);
-		if (io)
-			rbx_volume_io_unmap(volume, io, device);
-	}
-}
-
-static int ios_map(struct rbx_volume *volume, struct ib_device *device)
-{
-	const struct rbx_volume_map *map = volume->control.flow.map;
-	struct rbx_piece *piece;
-	struct rbx_io *io;
-	u32 i;
-
-	for (i = 0; i < volume->control.flow.pool.count; i++) {
-		io = io_of(volume, i, &piece);
-		if (!io)
-			continue;
-		if (!io->is_mapped && rbx_volume_io_map(volume, io, device))
-			return -ENOMEM;
-		piece_relocate(piece,
-			       address_of(io, rbx_volume_map_offset(map, piece) -
-						      io->offset_bytes));
-	}
-	return 0;
-}
-
-/* ---- Copies of a rebuild ----------------------------------------------------------*/
-
-static size_t copy_bytes(const struct rbx_volume *volume)
-{
-	return (size_t)1 << volume->control.flow.map->shape.cell_shift;
-}
-
-/* Unmaps the first `count` copies. */
-static void copies_unmap(struct rbx_volume *volume, struct ib_device *device,
-			 u32 count)
-{
-	while (count--)
-		ib_dma_unmap_single(
-			device, volume->control.flow.rebuild.copies[count]->local_addr,
-			copy_bytes(volume), DMA_BIDIRECTIONAL);
-	volume->copies_are_mapped = false;
-}
-
-static int copies_map(struct rbx_volume *volume, struct ib_device *device)
-{
-	u32 i;
-
-	for (i = 0; i < RBX_COPIES_MAX; i++) {
-		struct rbx_piece *copy = volume->control.flow.rebuild.copies[i];
-		u64 addr = ib_dma_map_single(device, volume->copies_memory[i],
-					     copy_bytes(volume),
-					     DMA_BIDIRECTIONAL);
-
-		if (ib_dma_mapping_error(device, addr)) {
-			copies_unmap(volume, device, i);
-			return -ENOMEM;
-		}
-		piece_relocate(copy, addr);
-	}
-	volume->copies_are_mapped = true;
-	return 0;
+	rbx_slab_lock(piece->slab);
+	rbx_piece_relocate(piece, rbx_late_addr(piece->memory));
+	rbx_volume_tails_leave(volume, piece);
+	rbx_slab_unlock(piece->slab);
 }
 
 /* ---- Following the device ---------------------------------------------------------*/
@@ -180,21 +107,23 @@ static void unmap(struct rbx_mappings *mappings, struct ib_device *device)
 {
 	struct rbx_volume *volume =
 		container_of(mappings, struct rbx_volume, mappings);
+	struct rbx_piece *piece;
+	u32 i;
 
-	ios_unmap(volume, device);
-	if (volume->copies_are_mapped)
-		copies_unmap(volume, device, RBX_COPIES_MAX);
+	for (i = 0; i < volume->control.flow.pool.count; i++) {
+		piece = mapped_piece(volume, i);
+		if (!piece)
+			continue;
+		rbx_volume_io_unmap(volume, piece->user, device);
+		piece_leave(volume, piece);
+	}
+	rbx_volume_tails_unmap(volume, device);
 }
 
+/* I/Os that wait are late. */
 static int map(struct rbx_mappings *mappings, struct ib_device *device)
 {
-	struct rbx_volume *volume =
-		container_of(mappings, struct rbx_volume, mappings);
-	int err = ios_map(volume, device);
-
-	if (!err && !volume->copies_are_mapped)
-		err = copies_map(volume, device);
-	return err;
+	return rbx_volume_tails_map(container_of(mappings, struct rbx_volume, mappings), device);
 }
 
 int rbx_volume_mappings_open(struct rbx_volume *volume)
@@ -206,4 +135,37 @@ int rbx_volume_mappings_open(struct rbx_volume *volume)
 void rbx_volume_mappings_close(struct rbx_volume *volume)
 {
 	rbx_context_remove_mappings(volume->ctx, &volume->mappings);
+}
+
+/* ---- Several devices -----------------------------------------------------------------*/
+
+/* Waits for all I/Os that were submitted before. */
+static int earlier_wait(struct rbx_volume *volume)
+{
+	struct rbx_piece_pool *pool = &volume->control.flow.pool;
+	u64 timeout_ns = (u64)volume->client.options.peer_timeout_ms * NSEC_PER_MSEC;
+	u64 until_ns = rbx_now_ns() + IO_TIMES * timeout_ns;
+	u64 fence = rbx_piece_pool_fence(pool);
+	u32 cursor = 0;
+	int err = 0;
+
+	rbx_piece_pool_unfence(pool);
+	while (!err && rbx_piece_pool_older(pool, fence, &cursor))
+		err = rbx_now_ns() < until_ns ? rbx_volume_turn_wait(&volume->control) : -EAGAIN;
+	return err;
+}
+
+int rbx_volume_map_late(struct rbx_volume *volume)
+{
+	int err;
+
+	WRITE_ONCE(volume->maps_late, true);
+	if (!RBX_LOAD_ACQUIRE(&volume->control.flow.map) || volume->all_is_late)
+		return 0; /* there are no I/Os yet; or it was done */
+	lockdep_assert_held(&volume->add_lock);
+	/* A submitter that has not seen it has its pieces by then. */
+	synchronize_rcu();
+	err = earlier_wait(volume);
+	volume->all_is_late = !err;
+	return err;
 }

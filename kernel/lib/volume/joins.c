@@ -36,13 +36,15 @@ static void one_try(struct rbx_volume *volume, struct rbx_join_try *one)
 	result_tell(one->address, is_first, err);
 }
 
-/* The next one of those that there are. False: there is none. */
+/* The next one of those that there are. False: there is none, or another thread adds a server. That
+ * may take as long as the peer timeout, and who waits for a mutex so long counts as hung. */
 static bool next_try(struct rbx_volume *volume, u32 index)
 {
 	struct rbx_volume_joins *joins = &volume->joins;
 	bool is_there;
 
-	mutex_lock(&volume->add_lock);
+	if (!mutex_trylock(&volume->add_lock))
+		return false;
 	is_there = index < joins->tries.count &&
 		   (!volume->control.named || rbx_joining_may_return(&volume->control));
 	if (is_there)
@@ -85,12 +87,11 @@ void rbx_volume_joins_note(struct rbx_volume *volume, const struct sockaddr_stor
 {
 	struct rbx_address address;
 
+	lockdep_assert_held(&volume->add_lock);
 	rbx_address_name(&address, at);
-	mutex_lock(&volume->add_lock);
 	rbx_monitor_enter(&volume->joins.monitor);
 	(void)rbx_join_try_of(&volume->joins.tries, address.name, 0);
 	rbx_monitor_leave(&volume->joins.monitor);
-	mutex_unlock(&volume->add_lock);
 }
 
 int rbx_volume_joins_address(struct rbx_volume *volume, u32 index,

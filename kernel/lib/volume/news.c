@@ -49,3 +49,14 @@ void rbx_volume_opening_tell(struct rbx_volume_control *control, const char *wha
 	pr_info("rdmabox: volume %s is being opened: %u slabs, %s\n",
 		control->named->record.name, slabs_count, what);
 }
+
+void rbx_volume_stopped(struct rbx_volume_control *control, const char *server, const char *why)
+{
+	pr_err("rdmabox: volume %s is read and written no more: %s%s%s\n",
+	       control->named->record.name, why, *server ? ", server " : "", server);
+}
+
+void rbx_volume_goes_on(struct rbx_volume_control *control)
+{
+	pr_info("rdmabox: volume %s goes on\n", control->named->record.name);
+}

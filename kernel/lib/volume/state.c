@@ -24,10 +24,9 @@ enum rbx_volume_state rbx_volume_state(struct rbx_volume *volume)
 	rbx_upkeep_census(upkeep, &census);
 	if (census.dead || census.holes)
 		return RBX_VOLUME_LOST;
-	if (census.whole + census.blank == census.slabs &&
-	    !RBX_LOAD_RELAXED(&upkeep->any_went_down))
+	if (census.whole + census.blank == census.slabs && !rbx_upkeep_any_went_down(upkeep))
 		return RBX_VOLUME_WHOLE;
-	return RBX_LOAD_RELAXED(&upkeep->is_stuck) ? RBX_VOLUME_DEGRADED : RBX_VOLUME_REBUILDING;
+	return rbx_upkeep_is_stuck(upkeep) ? RBX_VOLUME_DEGRADED : RBX_VOLUME_REBUILDING;
 }
 EXPORT_SYMBOL_GPL(rbx_volume_state);
 
@@ -132,15 +131,15 @@ int rbx_volume_server_status(struct rbx_volume *volume, u32 index,
 	*status = (struct rbx_server_status){ .state = "away" };
 	if (rbx_volume_joins_address(volume, index, status->address))
 		return -ENOENT;
-	rbx_lock(&upkeep->servers_lock);
+	rbx_lock(rbx_upkeep_servers_lock(upkeep));
 	for (i = 0; i < READ_ONCE(control->server_count); i++) {
 		if (!is_at(control, i, status->address))
 			continue;
 		status->state = state_of(&control->servers[i]);
-		status->slabs = RBX_LOAD_RELAXED(&upkeep->servers[i].replicas_count);
+		status->slabs = rbx_upkeep_server_replicas(upkeep, i);
 		status->free_bytes = rbx_peer_free_bytes(control->servers[i].peer);
 	}
-	rbx_unlock(&upkeep->servers_lock);
+	rbx_unlock(rbx_upkeep_servers_lock(upkeep));
 	return 0;
 }
 EXPORT_SYMBOL_GPL(rbx_volume_server_status);

@@ -11,6 +11,7 @@
 #include <linux/module.h>
 
 #include "kernel/lib/broken.h"
+#include "kernel/lib/late.h"
 #include "kernel/lib/stretch.h"
 #include "kernel/lib/trace.h"
 #include "kernel/lib/volume/volume.h"
@@ -131,16 +132,13 @@ static void wake(struct rbx_flow *flow)
 }
 
 /* The CPU has written the data of a write before they were mapped, so it sees them. It
- * also sees memory that was unmapped when the device was removed. */
+ * also sees memory that was unmapped when the device was removed, or is mapped late. */
 static const void *look(struct rbx_flow *flow, const struct rbx_piece *piece)
 {
 	const struct rbx_volume *volume = rbx_volume_of_flow(flow);
 	const struct rbx_io *io = piece->user;
-	bool is_mapped = piece->kind == RBX_PIECE_COPY ?
-				 volume->copies_are_mapped :
-				 piece->kind != RBX_PIECE_WRITE && io->is_mapped;
 
-	if (is_mapped)
+	if (piece->kind == RBX_PIECE_READ && io->is_mapped)
 		ib_dma_sync_single_for_cpu(volume->ctx->device,
 					   piece->local_addr,
 					   piece->length_bytes,
@@ -154,6 +152,7 @@ const struct rbx_flow_ops rbx_volume_flow_ops = {
 	.ended = ended,
 	.wake = wake,
 	.look = look,
+	.show = rbx_volume_tails_show,
 };
 
 /* ---- Submitting ---------------------------------------------------------------*/
@@ -201,10 +200,11 @@ static void aim(struct rbx_volume *volume, struct rbx_io *io,
 		piece->kind = io->op == RBX_IO_READ ? RBX_PIECE_READ :
 						      RBX_PIECE_WRITE;
 		piece->fragment_flags = io->urgent ? RBX_FRAGMENT_URGENT : 0;
-		piece->local_addr = stretch.addr;
+		piece->local_addr = io->is_mapped ? stretch.addr : rbx_late_addr(stretch.memory);
 		piece->memory = stretch.memory;
 		(void)rbx_volume_map_aim(volume->control.flow.map, piece, offset_bytes,
 					 stretch.length_bytes);
+		rbx_volume_tails_aim(volume, piece, io->is_mapped);
 		offset_bytes += piece->length_bytes;
 		rbx_stretch_next(&stretch, piece->length_bytes);
 		/* From now on dma.c can find it. */
@@ -247,7 +247,9 @@ EXPORT_SYMBOL_GPL(rbx_volume_unplug);
 static int io_prepare(struct rbx_volume *volume, struct rbx_io *io,
 		      struct rbx_piece_list *pieces)
 {
-	struct ib_device *device = READ_ONCE(volume->ctx->open_device);
+	struct ib_device *device = unlikely(READ_ONCE(volume->maps_late)) ?
+					   NULL :
+					   READ_ONCE(volume->ctx->open_device);
 	uint64_t length_bytes;
 	int err = rbx_volume_io_map(volume, io, device);
 

@@ -73,28 +73,19 @@ static int shape_make(const struct rbx_volume *volume,
 	uint64_t slab_bytes =
 		rbx_peer_slab_bytes(volume->control.servers[0].peer);
 	uint32_t i;
+	int err = 0;
 
-	if (named && named->record.flags & RBX_WIRE_CHECKSUMS) {
-		pr_err("rdmabox: volume %s has checksums at its servers, which this module cannot keep\n",
-		       named->record.name);
-		return -EOPNOTSUPP;
-	}
-	for (i = 1; i < volume->control.server_count; i++) {
-		const struct rbx_peer *peer = volume->control.servers[i].peer;
-
-		if (rbx_peer_slab_bytes(peer) == slab_bytes)
-			continue;
-		pr_err("rdmabox: server %s lends slabs of %llu bytes, the first one of %llu\n",
-		       rbx_peer_name(peer), rbx_peer_slab_bytes(peer),
-		       slab_bytes);
-		return -EMEDIUMTYPE;
-	}
+	for (i = 0; i < volume->control.server_count && !err; i++)
+		err = rbx_volume_slab_bytes_check(&volume->control, i);
+	if (err)
+		return err;
 	*shape = (struct rbx_volume_shape){
 		.size_bytes = named ? named->record.size_bytes : options->size_bytes,
 		.slab_bytes = slab_bytes,
 		.fragment_bytes = RBX_FRAGMENT_BYTES_DEFAULT,
 		.replicas = named ? named->record.replicas : options->replicas,
-		.checksums = options->checksums,
+		.checksums = named ? rbx_named_has_tails(named) : options->checksums,
+		.crash_copy_bytes = options->crash_copy,
 		.on_demand = options->on_demand || named,
 		.is_named = named != NULL,
 	};
@@ -242,6 +233,9 @@ static int memory_begin(struct rbx_volume *volume)
 	err = rbx_volume_copies_make(volume);
 	if (err)
 		goto out_free_copies;
+	err = rbx_volume_tails_open(volume);
+	if (err)
+		goto out_close_tails;
 	err = rbx_volume_mappings_open(volume);
 	if (!err)
 		err = rbx_volume_upkeep_start(control);
@@ -256,6 +250,8 @@ static int memory_begin(struct rbx_volume *volume)
 
 out_close_mappings:
 	rbx_volume_mappings_close(volume);
+out_close_tails:
+	rbx_volume_tails_close(volume);
 out_free_copies:
 	rbx_volume_copies_free(volume);
 out_abandon:
@@ -288,8 +284,7 @@ int rbx_volume_open(const struct rbx_volume_options *options,
 		err = memory_begin(volume);
 	if (!err) {
 		rbx_volume_state_start(volume);
-		/* The open itself has waited for copies. */
-		rbx_copy_pace_limit(&volume->control.flow.rebuild.pace, options->copy_rate);
+		rbx_upkeep_opened(&volume->control.upkeep, options->copy_rate);
 		*out = volume;
 		return 0;
 	}
@@ -328,6 +323,12 @@ u32 rbx_volume_replicas(const struct rbx_volume *volume)
 }
 EXPORT_SYMBOL_GPL(rbx_volume_replicas);
 
+bool rbx_volume_has_checksums(const struct rbx_volume *volume)
+{
+	return volume->control.flow.map->shape.checksums;
+}
+EXPORT_SYMBOL_GPL(rbx_volume_has_checksums);
+
 u64 rbx_volume_slab_bytes(const struct rbx_volume *volume)
 {
 	return 1ull << volume->control.flow.map->shape.slab_shift;
@@ -365,10 +366,22 @@ static void count_poller(const struct rbx_poll_counters *counters,
 	status->wakeups += READ_ONCE(counters->wakeups);
 }
 
+static void count_device(const struct rbx_context *ctx, struct rbx_volume_status *status)
+{
+	uint32_t i;
+
+	status->window_bytes += RBX_LOAD_RELAXED(&ctx->window.bytes_max);
+	status->inflight_bytes += rbx_window_in_flight_bytes(&ctx->window);
+	status->inflight_bytes_max += RBX_LOAD_RELAXED(&ctx->window.in_flight_bytes_peak);
+	for (i = 0; i < ctx->pollers_count; i++)
+		count_poller(&ctx->pollers[i].round.counters, status);
+}
+
 void rbx_volume_status(struct rbx_volume *volume,
 		       struct rbx_volume_status *status)
 {
 	const struct rbx_flow_counters *counters = &volume->counters;
+	const struct rbx_client *client;
 	struct rbx_census census;
 	uint32_t i;
 
@@ -385,23 +398,19 @@ void rbx_volume_status(struct rbx_volume *volume,
 		.slabs_holed = census.holes,
 		.slabs_together = census.together,
 		.rebuilt_bytes = RBX_LOAD_RELAXED(&counters->rebuilt_bytes),
+		.replicas_moved = census.moved,
 		.failovers = RBX_LOAD_RELAXED(&counters->failovers),
 		.checksum_errors = RBX_LOAD_RELAXED(&counters->checksum_errors),
 		.checksum_repairs =
 			RBX_LOAD_RELAXED(&counters->checksum_repairs),
 	};
 	/* A dead server may give its place to another one meanwhile. */
-	rbx_lock(&volume->control.upkeep.servers_lock);
+	rbx_lock(rbx_upkeep_servers_lock(&volume->control.upkeep));
 	for (i = 0; i < volume->control.server_count; i++)
 		if (volume->control.servers[i].peer)
 			count_server(&volume->control.servers[i], status);
-	rbx_unlock(&volume->control.upkeep.servers_lock);
-	status->window_bytes = RBX_LOAD_RELAXED(&volume->ctx->window.bytes_max);
-	status->inflight_bytes =
-		rbx_window_in_flight_bytes(&volume->ctx->window);
-	status->inflight_bytes_max =
-		RBX_LOAD_RELAXED(&volume->ctx->window.in_flight_bytes_peak);
-	for (i = 0; i < volume->ctx->pollers_count; i++)
-		count_poller(&volume->ctx->pollers[i].round.counters, status);
+	rbx_unlock(rbx_upkeep_servers_lock(&volume->control.upkeep));
+	for (client = &volume->client; client; client = rbx_client_next(client))
+		count_device(client->ctx, status);
 }
 EXPORT_SYMBOL_GPL(rbx_volume_status);

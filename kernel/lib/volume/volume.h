@@ -8,7 +8,9 @@
  *	joins.c          tries servers again that were lost
  *	change.c         changes options while it is open
  *	submit.c         an I/O: mapped, split, joined
- *	dma.c            maps memory for the device, whichever it is now
+ *	dma.c            maps memory for the device, if the volume has only one
+ *	scratch.c        memory that is no I/O's
+ *	tails.c          where a device finds the checksums that go to servers
  *	copies.c         memory for the copies of a rebuild
  *	news.c           logs what the upkeep finds
  *	state.c          how the volume and its servers are, in a word
@@ -45,9 +47,21 @@ struct rbx_volume_state_watch {
 	enum rbx_volume_state told; /* last; the work's */
 };
 
+/* Where a device finds the checksums that go to servers (tails.c). */
+struct rbx_volume_tails {
+	struct rbx_volume_tails_chunk {
+		void *memory;
+		u64 addr; /* the device's, while they are mapped */
+	} *chunks; /* NULL: the servers keep none */
+	u32 chunks_count;
+	u32 mapped_count; /* of the chunks; changed by map() and unmap() alone */
+	bool are_mapped; /* all of them; atomic */
+};
+
 struct rbx_volume {
+	/* The client on the first device; others follow it (context.h). */
 	struct rbx_client client;
-	struct rbx_context *ctx; /* the client's */
+	struct rbx_context *ctx; /* of the first device */
 	void *secret; /* a copy of it */
 	bool may_be_far; /* its servers: there is a secret, or none is needed; with add_lock */
 	struct mutex add_lock; /* held while a server is added (client/joining.h) */
@@ -55,9 +69,11 @@ struct rbx_volume {
 	struct rbx_volume_state_watch state_watch;
 	struct rbx_flow_counters counters;
 	struct rbx_volume_control control;
-	struct rbx_mappings mappings; /* of its I/Os and copies */
-	bool copies_are_mapped; /* with poller.lock */
+	struct rbx_mappings mappings; /* of its I/Os and tails, for the first device */
+	bool maps_late; /* atomic: it has servers behind several devices, from now on */
+	bool all_is_late; /* and no I/O is mapped any more; with add_lock */
 	void *copies_memory[RBX_COPIES_MAX]; /* a cell for each copy of a rebuild */
+	struct rbx_volume_tails tails;
 };
 
 static inline struct rbx_volume *
@@ -88,7 +104,7 @@ int rbx_volume_server_add(struct rbx_volume *volume, const char *server, bool re
 
 int rbx_volume_joins_make(struct rbx_volume *volume);
 void rbx_volume_joins_free(struct rbx_volume *volume);
-/* A server that was lost is tried again at this address. */
+/* A server that was lost is tried again at this address. add_lock is held. */
 void rbx_volume_joins_note(struct rbx_volume *volume, const struct sockaddr_storage *address);
 /* The one of this number, from 0 on. 0, -ENOENT. Any thread. */
 int rbx_volume_joins_address(struct rbx_volume *volume, u32 index,
@@ -112,16 +128,37 @@ extern const struct rbx_flow_ops rbx_volume_flow_ops;
 
 /* dma.c */
 
-/* device: NULL if there is none now; then it is mapped later. 0, -ENOMEM. */
+/* device: NULL: it is mapped late. In an RCU section. 0, -ENOMEM. */
 int rbx_volume_io_map(const struct rbx_volume *volume, struct rbx_io *io,
 		      struct ib_device *device);
 /* Unmaps it if it is mapped. */
 void rbx_volume_io_unmap(const struct rbx_volume *volume, struct rbx_io *io,
 			 struct ib_device *device);
-/* Between these two the memory follows the device. The copies of a rebuild are lent; at
- * the end none may be in flight. 0, -ENOMEM; call close even then. */
+/* Between these two the memory follows the first device. The tails are open; at the end nothing
+ * may be in flight. 0, -ENOMEM; call close even then. */
 int rbx_volume_mappings_open(struct rbx_volume *volume);
 void rbx_volume_mappings_close(struct rbx_volume *volume);
+/* There will be a server behind another device. When it returns, all I/Os are late. add_lock is
+ * held, unless the volume is being opened. 0; -EAGAIN: some take too long; -EINTR. Blocks. */
+int rbx_volume_map_late(struct rbx_volume *volume);
+
+/* tails.c */
+
+/* Of a named volume with checksums; else they do nothing. The copies of a rebuild are lent; at the
+ * end nothing may be in flight. 0, -ENOMEM; reported by nobody. */
+int rbx_volume_tails_open(struct rbx_volume *volume);
+void rbx_volume_tails_close(struct rbx_volume *volume);
+/* For dma.c: maps and unmaps them for the first device. 0, -ENOMEM: some are mapped. */
+int rbx_volume_tails_map(struct rbx_volume *volume, struct ib_device *device);
+void rbx_volume_tails_unmap(struct rbx_volume *volume, struct ib_device *device);
+/* Of an idle piece that is being submitted: where the device finds them, if the I/O is mapped for
+ * it. In an RCU section, which ends when its user is set. */
+void rbx_volume_tails_aim(const struct rbx_volume *volume, struct rbx_piece *piece,
+			  bool is_mapped);
+/* They are late from now on. Of an idle piece, or as rbx_piece_relocate(). */
+void rbx_volume_tails_leave(const struct rbx_volume *volume, struct rbx_piece *piece);
+/* show() of the flow's table. */
+void rbx_volume_tails_show(struct rbx_flow *flow, struct rbx_piece *piece);
 
 /* copies.c */
 

@@ -2,6 +2,7 @@
 /* drain_test.c - a server drains that has, or had, something of a named volume. */
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -165,6 +166,49 @@ static void server_that_is_out_and_drains_is_left_out(void **state)
 	rbx_close(ctx);
 }
 
+struct down {
+	int count; /* atomic */
+	uint32_t slabs_count;
+	char reason[256];
+};
+
+static void down_note(struct rbx_volume *volume, const struct rbx_event *event, void *user)
+{
+	struct down *down = user;
+
+	(void)volume;
+	if (event->kind != RBX_EVENT_SERVER_DOWN)
+		return;
+	down->slabs_count = event->slab_count;
+	snprintf(down->reason, sizeof(down->reason), "%s", event->reason);
+	__atomic_add_fetch(&down->count, 1, __ATOMIC_RELEASE);
+}
+
+static void server_that_drained_is_told_with_the_reason(void **state)
+{
+	struct rbx_context *ctx = tenant_context(SHORT);
+	struct rbx_volume_options options;
+	struct down down = { 0 };
+	struct rbx_volume *volume;
+
+	(void)state;
+	make(ctx, pool);
+	rbx_volume_options_defaults(&options);
+	options.name = "db";
+	options.event = down_note;
+	options.user = &down;
+	assert_int_equal(rbx_volume_open(ctx, &volume, pool, 0, &options), 0);
+	drain_begin();
+	drain_end();
+	while (!__atomic_load_n(&down.count, __ATOMIC_ACQUIRE))
+		usleep(POLL_US);
+	assert_int_equal(down.slabs_count, 0);
+	assert_string_equal(down.reason, "it drains, and has nothing of the volume any more");
+	assert_int_equal(rbx_volume_close(volume), 0);
+	assert_int_equal(down.count, 1);
+	rbx_close(ctx);
+}
+
 #define DRAIN_TEST(name) cmocka_unit_test_setup_teardown(name, third_server_start, servers_stop)
 
 int main(void)
@@ -173,6 +217,7 @@ int main(void)
 		DRAIN_TEST(slabs_leave_a_server_that_drained_before_the_open),
 		DRAIN_TEST(server_that_drains_is_let_go_while_slabs_have_one_copy),
 		DRAIN_TEST(server_that_is_out_and_drains_is_left_out),
+		DRAIN_TEST(server_that_drained_is_told_with_the_reason),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -123,21 +123,6 @@ static void growth_that_cannot_be_is_refused(void **state)
 	end(ctx, volume);
 }
 
-static void reserved_volume_grows_when_it_is_closed(void **state)
-{
-	struct rbx_context *ctx = tenant_context("");
-	struct rbx_volume_create_options options;
-	struct rbx_volume *volume;
-
-	(void)state;
-	rbx_volume_create_options_defaults(&options);
-	options.reserve = 1;
-	assert_int_equal(rbx_volume_create(ctx, pool, "db", SIZE, &options), 0);
-	assert_int_equal(open_at(ctx, &volume, pool), 0);
-	assert_int_equal(rbx_volume_extend(volume, 2 * SIZE), -EOPNOTSUPP);
-	end(ctx, volume);
-}
-
 static void volume_that_was_taken_over_does_not_grow(void **state)
 {
 	struct rbx_context *ctx = tenant_context("peer_timeout_ms=1000");
@@ -162,7 +147,6 @@ int main(void)
 		cmocka_unit_test(volume_with_replicas_grows),
 		cmocka_unit_test(volume_with_one_replica_grows),
 		cmocka_unit_test(growth_that_cannot_be_is_refused),
-		cmocka_unit_test(reserved_volume_grows_when_it_is_closed),
 		cmocka_unit_test(volume_that_was_taken_over_does_not_grow),
 	};
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * joins_test.c - a volume whose servers come from a file: some are missing at the
- * beginning, some come later, one is lost and comes back. And what the file and the servers
- * say of their place.
+ * beginning, some come later, one is lost and comes back. One whose servers are a list, of which
+ * one is lost and comes back. And what the file and the servers say of their place.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -37,6 +37,13 @@ static bool was_told(const char *what)
 	was = strstr(told, what);
 	pthread_mutex_unlock(&told_lock);
 	return was;
+}
+
+static void forget(void)
+{
+	pthread_mutex_lock(&told_lock);
+	told[0] = '\0';
+	pthread_mutex_unlock(&told_lock);
 }
 
 static void wait_told(const char *what)
@@ -179,6 +186,38 @@ static void new_member_gets_the_copies_of_a_lost_one(void **state)
 	rbx_volume_close(volume);
 }
 
+static void kill_one(uint32_t server)
+{
+	char down[32];
+
+	snprintf(down, sizeof(down), "server down %s ", servers[server]->address);
+	fake_server_kill(servers[server]);
+	wait_told(down);
+}
+
+/* At the address of one that was killed. The new one is found by its name. */
+static void start_anew(uint32_t server, uint32_t slab_bytes)
+{
+	char address[16];
+
+	strcpy(address, servers[server]->address);
+	strcpy(servers[server]->address, "gone:1");
+	servers[server] = fake_server_start(address, slab_bytes, 16);
+}
+
+static void is_lost_and_comes_back(struct rbx_volume *volume, uint32_t server, const uint8_t *in)
+{
+	char added[32];
+
+	snprintf(added, sizeof(added), "server added %s ", servers[server]->address);
+	kill_one(server);
+	start_anew(server, SLAB_BYTES);
+	wait_told(added);
+	wait_told("rebuild done");
+	check_data(volume, in);
+	assert_int_equal(servers_up(volume), 2);
+}
+
 static void lost_member_that_serves_again_comes_back(void **state)
 {
 	static uint8_t in[VOLUME_BYTES];
@@ -188,14 +227,57 @@ static void lost_member_that_serves_again_comes_back(void **state)
 	pool_is("a:1\nb:1\n");
 	assert_int_equal(open_by(&volume, text, 2), 0);
 	fill(volume, in);
-	fake_server_kill(servers[1]);
-	wait_told("server down b:1 ");
-	strcpy(servers[1]->address, "gone:1"); /* the new one is found by this name */
-	servers[1] = fake_server_start("b:1", SLAB_BYTES, 16);
-	wait_told("server added b:1 ");
-	wait_told("rebuild done");
-	check_data(volume, in);
+	is_lost_and_comes_back(volume, 1, in);
 	rbx_volume_close(volume);
+}
+
+/* ---- A list ------------------------------------------------------------------------------- */
+
+/* One after another, so at the end nothing is left of what was there at first. */
+static void lost_servers_of_a_list_that_serve_again_come_back(void **state)
+{
+	static uint8_t in[VOLUME_BYTES];
+	struct rbx_volume *volume;
+
+	(void)state;
+	assert_int_equal(open_by(&volume, "a:1,b:1", 2), 0);
+	fill(volume, in);
+	is_lost_and_comes_back(volume, 1, in);
+	forget();
+	is_lost_and_comes_back(volume, 0, in);
+	assert_true(was_told("server added a:1 it is there again"));
+	rbx_volume_close(volume);
+}
+
+static void lost_server_that_was_added_comes_back(void **state)
+{
+	static uint8_t in[VOLUME_BYTES];
+	struct rbx_volume *volume;
+
+	(void)state;
+	assert_int_equal(open_by(&volume, "a:1,b:1", 2), 0);
+	fill(volume, in);
+	assert_int_equal(rbx_volume_add_server(volume, "c:1"), 0);
+	kill_one(1);
+	wait_told("rebuild done");
+	forget();
+	is_lost_and_comes_back(volume, 2, in);
+	rbx_volume_close(volume);
+}
+
+/* Nobody is told how often it was tried. */
+static void lost_server_that_lends_other_slabs_stays_out(void **state)
+{
+	struct rbx_volume *volume;
+
+	(void)state;
+	assert_int_equal(open_by(&volume, "a:1,b:1", 1), 0);
+	kill_one(1);
+	start_anew(1, 2 * SLAB_BYTES);
+	wait_told("server left out b:1 server b:1 lends slabs of 131072 bytes, and the volume");
+	assert_int_equal(servers_up(volume), 1);
+	rbx_volume_close(volume);
+	assert_false(was_told("server added"));
 }
 
 /* ---- Failure domains ------------------------------------------------------------------- */
@@ -288,6 +370,9 @@ int main(void)
 		JOINS_TEST(member_with_other_slabs_is_left_out),
 		JOINS_TEST(new_member_gets_the_copies_of_a_lost_one),
 		JOINS_TEST(lost_member_that_serves_again_comes_back),
+		JOINS_TEST(lost_servers_of_a_list_that_serve_again_come_back),
+		JOINS_TEST(lost_server_that_was_added_comes_back),
+		JOINS_TEST(lost_server_that_lends_other_slabs_stays_out),
 		JOINS_TEST(replicas_are_where_the_labels_of_servers_differ),
 		JOINS_TEST(spread_says_which_label_counts),
 		JOINS_TEST(file_labels_servers_that_say_nothing),

@@ -14,6 +14,7 @@ struct diary {
 	uint32_t slabs[5];
 	char order[64];
 	char reason[RBX_ERROR_TEXT_MAX]; /* of the last event */
+	bool is_held; /* atomic: the callback is held up */
 };
 
 static void diary_event(struct rbx_volume *volume,
@@ -32,6 +33,8 @@ static void diary_event(struct rbx_volume *volume,
 		diary->order[length] = letters[event->kind];
 	rbx_text_copy(diary->reason, sizeof(diary->reason), event->reason);
 	pthread_mutex_unlock(&diary->lock);
+	while (RBX_LOAD_ACQUIRE(&diary->is_held))
+		usleep(1000);
 }
 
 static struct rbx_volume *open_with_diary(const char *list, uint32_t replicas,
@@ -125,6 +128,32 @@ static void server_dies_copies_are_rebuilt_on_another(void **state)
 	assert_memory_equal(in, out, VOLUME_BYTES);
 	assert_int_equal(fake_network_stale_count(), 0);
 	rbx_volume_close(volume);
+}
+
+/* Its thread may not wait for the program: it alone sees that the volume is another client's. */
+static void callback_that_is_held_up_does_not_hold_up_the_upkeep(void **state)
+{
+	struct rbx_volume_status status;
+	struct rbx_volume *volume;
+	struct diary diary;
+	uint32_t ms = 0;
+
+	(void)state;
+	volume = open_with_diary("a:1,b:1", 2, &diary);
+	assert_int_equal(rbx_volume_add_server(volume, "c:1"), 0);
+	RBX_STORE_RELEASE(&diary.is_held, true);
+	fake_server_kill(servers[0]);
+	do {
+		poll_all();
+		usleep(1000);
+		rbx_volume_status(volume, &status);
+	} while (ms++ < PATIENCE_MS && (status.servers_up != 2 || status.slabs_whole != 4));
+	assert_int_equal(status.slabs_whole, 4);
+	wait_event(&diary, RBX_EVENT_SERVER_DOWN, 1);
+	assert_string_equal(diary.order, "D");
+	RBX_STORE_RELEASE(&diary.is_held, false);
+	rbx_volume_close(volume);
+	assert_string_equal(diary.order, "DSF"); /* all are told before it is closed */
 }
 
 static void server_dies_in_mid_write_write_succeeds_on_the_other(void **state)
@@ -415,6 +444,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(server_dies_copies_are_rebuilt_on_another),
+		TEST(callback_that_is_held_up_does_not_hold_up_the_upkeep),
 		TEST(volume_is_closed_while_a_recovery_asks_about_the_others),
 		TEST(server_dies_in_mid_write_write_succeeds_on_the_other),
 		TEST(read_from_dead_server_fails_over),

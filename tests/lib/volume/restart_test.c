@@ -71,6 +71,18 @@ static int all_stop(void **state)
 }
 
 /* On a busy machine a server may answer later than a second: then it is tried again. */
+static uint32_t stopped_count, goes_on_count; /* atomic: events */
+
+static void note(struct rbx_volume *volume, const struct rbx_event *event, void *user)
+{
+	(void)volume;
+	(void)user;
+	if (event->kind == RBX_EVENT_STOPPED)
+		__atomic_add_fetch(&stopped_count, 1, __ATOMIC_RELEASE);
+	if (event->kind == RBX_EVENT_GOES_ON)
+		__atomic_add_fetch(&goes_on_count, 1, __ATOMIC_RELEASE);
+}
+
 static struct rbx_volume *volume_open(struct rbx_context *ctx)
 {
 	struct rbx_volume_options options;
@@ -80,6 +92,7 @@ static struct rbx_volume *volume_open(struct rbx_context *ctx)
 	rbx_volume_options_defaults(&options);
 	options.name = "db";
 	options.take_over = 1;
+	options.event = note;
 	while (rbx_volume_open(ctx, &volume, pool, 0, &options))
 		if (++tries == OPEN_TRIES)
 			fail_msg("%s", rbx_last_error());
@@ -225,6 +238,22 @@ static void wait_for_all(struct rbx_volume *volume)
 			usleep(20000);
 }
 
+/* The first servers are in the file of a pool from now on. */
+static void pool_write(const char *path, int count)
+{
+	char other[90];
+	FILE *file;
+	int i;
+
+	snprintf(other, sizeof(other), "%s.new", path);
+	file = fopen(other, "w");
+	assert_non_null(file);
+	for (i = 0; i < count; i++)
+		fprintf(file, "%s\n", servers[i].address);
+	fclose(file);
+	assert_int_equal(rename(other, path), 0);
+}
+
 /* It has neither closed nor opened the volume: what it reads, and what the next one does, is what
  * was acknowledged. */
 static void program_goes_on(uint32_t checksums)
@@ -234,6 +263,7 @@ static void program_goes_on(uint32_t checksums)
 	unsigned int seed = 11;
 	int round;
 
+	stopped_count = goes_on_count = 0;
 	volume_make(2, checksums);
 	volume = volume_open(ctx);
 	expect_what_was_acknowledged(volume);
@@ -242,7 +272,8 @@ static void program_goes_on(uint32_t checksums)
 		wait_for_all(volume);
 		expect_what_was_acknowledged(volume);
 	}
-	assert_int_equal(rbx_volume_close(volume), 0);
+	assert_int_equal(rbx_volume_close(volume), 0); /* all events have been told */
+	assert_int_equal(goes_on_count > 0, stopped_count > 0);
 	volume = volume_open(ctx);
 	expect_what_was_acknowledged(volume);
 	assert_int_equal(rbx_volume_close(volume), 0);
@@ -253,6 +284,30 @@ static void program_goes_on_when_all_servers_are_there_again(void **state)
 {
 	(void)state;
 	program_goes_on(0);
+}
+
+/* The entry of one has run out, or its line was taken off: it still has what it had. */
+static void server_that_left_the_pool_comes_again(void **state)
+{
+	struct rbx_context *ctx = tenant_context("peer_timeout_ms=1000");
+	struct rbx_volume *volume;
+	char path[80];
+	unsigned int seed = 13;
+
+	(void)state;
+	volume_make(2, 0);
+	snprintf(path, sizeof(path), "/tmp/rdmabox-restart-%d", (int)getpid());
+	pool_write(path, 2);
+	snprintf(pool, sizeof(pool), "file:%s", path);
+	volume = volume_open(ctx);
+	expect_what_was_acknowledged(volume);
+	pool_write(path, 1);
+	kill_under_writer(volume, &seed, true);
+	wait_for_all(volume);
+	expect_what_was_acknowledged(volume);
+	assert_int_equal(rbx_volume_close(volume), 0);
+	rbx_close(ctx);
+	unlink(path);
 }
 
 static void program_goes_on_with_checksums(void **state)
@@ -400,6 +455,7 @@ int main(void)
 		TEST(checksums_are_there_after_all_are_killed),
 		TEST(program_goes_on_when_all_servers_are_there_again),
 		TEST(program_goes_on_with_checksums),
+		TEST(server_that_left_the_pool_comes_again),
 		TEST(closed_volume_does_not_notice),
 		TEST(what_sessions_had_is_gone_after_a_kill),
 		TEST(slab_that_one_server_has_is_one_copy),

@@ -16,7 +16,7 @@
 #include "pool/members.h"
 #include "tests/pool/etcd/fake_etcd.h"
 
-static atomic_bool lease_is_lost, hangs;
+static atomic_bool lease_is_lost, put_fails, hangs;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards both below */
 static char key[256], value[1024]; /* of the last put */
 
@@ -44,6 +44,8 @@ static void script(struct fake_etcd *etcd, const struct fake_request *request)
 			    atomic_exchange(&lease_is_lost, false) ?
 				    "{\"result\":{\"ID\":\"77\"}}" :
 				    "{\"result\":{\"ID\":\"77\",\"TTL\":\"10\"}}");
+	} else if (put && atomic_exchange(&put_fails, false)) {
+		fake_answer(request, "503 Service Unavailable", "{\"error\":\"no leader\"}");
 	} else if (put) {
 		pthread_mutex_lock(&lock);
 		text_take(put, "key", key, sizeof(key));
@@ -60,7 +62,7 @@ static struct rbx_pool_member member;
 static int start(void **state)
 {
 	(void)state;
-	lease_is_lost = hangs = false;
+	lease_is_lost = put_fails = hangs = false;
 	rbx_member_init(&member, "10.0.0.1:7471");
 	strcpy(member.labels, "rack=7");
 	member.incarnation = 0xabc;
@@ -121,6 +123,24 @@ static void lost_lease_is_taken_anew_with_the_entry(void **state)
 	lease_is_lost = true;
 	fake_etcd_await(etcd, "/v3/lease/grant", 2);
 	fake_etcd_await(etcd, "/v3/kv/txn", 2);
+	rbx_announcement_close(announcement);
+	fake_etcd_stop(etcd);
+}
+
+/* And not only when it is found missing, within 30 s. */
+static void entry_that_could_not_be_written_with_another_lease_is_written_soon(void **state)
+{
+	struct fake_etcd *etcd = fake_etcd_start(script);
+	struct rbx_announcement *announcement = announce(fake_etcd_address(etcd));
+
+	(void)state;
+	fake_etcd_await(etcd, "/v3/kv/txn", 1);
+	put_fails = true;
+	lease_is_lost = true;
+	fake_etcd_await(etcd, "/v3/kv/txn", 3);
+	assert_false(put_fails);
+	/* Nobody has looked for it meanwhile. */
+	assert_int_equal(fake_etcd_count(etcd, "/v3/kv/range"), 0);
 	rbx_announcement_close(announcement);
 	fake_etcd_stop(etcd);
 }
@@ -188,6 +208,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(entry_is_written_changed_and_taken_back),
 		TEST(lost_lease_is_taken_anew_with_the_entry),
+		TEST(entry_that_could_not_be_written_with_another_lease_is_written_soon),
 		TEST(etcd_that_is_away_is_told_and_found_later),
 		TEST(close_does_not_wait_for_an_endpoint_that_hangs),
 		TEST(what_cannot_be_announced_is_refused),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * settle.h - reads the checksums that servers keep of a named volume (core/tails.h), while it is
+ * reconcile.h - reads the checksums that servers keep of a named volume (core/tails.h), while it is
  * opened and before anything else is read of it.
  *
  * All replicas of a slab have the same checksums, with two exceptions. In extents that servers have
@@ -18,19 +18,19 @@
  *
  * What is decided is written where there is something else, checksums too. So the replicas are
  * equal afterwards, and with a slab of which this is known nothing more is to be done. If a server
- * does not answer, the others are settled among themselves, and what it has is made like them as
+ * does not answer, the others are reconciled among themselves, and what it has is made like them as
  * that of any replica that differs (core/even_out.c).
  *
  * At the open, and not before the first use of a slab, as it is the time at which nobody writes: so
  * no page needs a lock. It costs 1/1024 of the data that is there, for each replica.
  */
-#ifndef RBX_CLIENT_SETTLE_H
-#define RBX_CLIENT_SETTLE_H
+#ifndef RBX_CLIENT_RECONCILE_H
+#define RBX_CLIENT_RECONCILE_H
 
 #include "client/volume.h"
 
 /* The slabs are in the map, and no round of upkeep was made. is_even: no client has crashed. 0;
- * -EIO: of some slab no server tells the checksums, or memory has run out; reported. Blocks. */
-int rbx_settle(struct rbx_volume_control *control, bool is_even);
+ * -EIO: of some slab no server tells the checksums; -ENOMEM; reported. Blocks. */
+int rbx_reconcile(struct rbx_volume_control *control, bool is_even);
 
 #endif
