@@ -13,6 +13,7 @@
 #include "client/workspace.h"
 #include "core/checksum.h"
 #include "core/extents.h"
+#include "core/status.h"
 #include "core/tails.h"
 
 struct reconciling {
@@ -52,13 +53,16 @@ static int tails_take(struct rbx_workspace *space)
 {
 	const struct rbx_slab_shape *shape = rbx_slab_shape(space->slab);
 	uint32_t pages = (1u << shape->slab_shift) / RBX_PAGE_BYTES, page, i;
+	int err;
 
 	for (i = 0; i < space->sources_count; i++)
 		tail_read(space, i);
-	rbx_workspace_wait(space);
+	err = rbx_workspace_wait(space);
+	if (err)
+		return err;
 	i = next_good(space, 0);
 	if (i == space->sources_count)
-		return -EIO;
+		return -EHOSTUNREACH;
 	for (page = 0; page < pages; page++)
 		RBX_STORE_RELAXED(&space->checksums[page], space->sources[i].tail[page]);
 	return 0;
@@ -137,24 +141,27 @@ static void page_decide(struct rbx_workspace *space, uint32_t page, uint32_t in_
 	}
 }
 
-static void cell_reconcile(struct rbx_workspace *space, uint32_t cell, bool is_noted)
+static int cell_reconcile(struct rbx_workspace *space, uint32_t cell, bool is_noted)
 {
 	const struct rbx_slab_shape *shape = rbx_slab_shape(space->slab);
 	uint32_t cell_bytes = 1u << shape->cell_shift, pages = cell_bytes / RBX_PAGE_BYTES;
 	uint32_t first = cell * pages, agreed_count = 0, i;
+	int err;
 
 	for (i = 0; i < pages; i++)
 		agreed_count += is_agreed(space, first + i);
 	if (!is_noted && agreed_count == pages)
-		return;
+		return 0;
 	for (i = next_good(space, 0); i < space->sources_count; i = next_good(space, i + 1))
 		rbx_workspace_begin(space, i, RBX_DIRECTION_READ, (uint64_t)cell * cell_bytes,
 				    space->sources[i].data, cell_bytes);
-	rbx_workspace_wait(space);
+	err = rbx_workspace_wait(space);
+	if (err) /* what is in memory is not what they have */
+		return err;
 	for (i = 0; i < pages; i++)
 		if (is_noted || !is_agreed(space, first + i))
 			page_decide(space, first + i, i, is_noted);
-	rbx_workspace_wait(space);
+	return rbx_workspace_wait(space);
 }
 
 /* ---- Workspaces ---------------------------------------------------------------------*/
@@ -222,11 +229,13 @@ static int slab_decide(struct rbx_workspace *space)
 	int err = tails_take(space);
 
 	for (cell = 0; cell < cells && !err; cell++)
-		cell_reconcile(space, cell, space->noted & rbx_extents_of_cell(shape, cell));
+		err = cell_reconcile(space, cell, space->noted & rbx_extents_of_cell(shape, cell));
+	if (err)
+		return err;
 	for (i = 0; i < space->sources_count; i++)
 		any_is_bad |= rbx_workspace_is_bad(space, i);
-	if (err || next_good(space, 0) == space->sources_count)
-		return -EIO;
+	if (next_good(space, 0) == space->sources_count)
+		return -EHOSTUNREACH;
 	if (space->noted && !any_is_bad) {
 		rbx_slab_lock(space->slab);
 		rbx_extents_made_equal(space->slab);
@@ -274,10 +283,14 @@ int rbx_reconcile(struct rbx_volume_control *control, bool is_even)
 	rbx_side_by_side_end(&all.threads);
 	spaces_free(&all);
 	err = RBX_LOAD_RELAXED(&all.err);
+	if (!err)
+		return 0;
 	if (err == -ENOMEM)
 		return rbx_error(err, "out of memory to read the checksums of volume %s",
 				 control->named->record.name);
-	return err ? rbx_error(err, "volume %s: no server tells its checksums of some slab: open it again",
-			       control->named->record.name) :
-		     0;
+	if (rbx_status_class(err) == RBX_STATUS_LOCAL)
+		return rbx_error(err, "volume %s: the device of this machine has failed while checksums were read: open it again",
+				 control->named->record.name);
+	return rbx_error(-EIO, "volume %s: no server tells its checksums of some slab: open it again",
+			 control->named->record.name);
 }

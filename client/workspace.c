@@ -3,6 +3,7 @@
 #include "client/workspace.h"
 
 #include "client/opening.h"
+#include "core/status.h"
 #include "core/tails.h"
 
 #define PAUSE_NS 1000000u
@@ -17,7 +18,9 @@ static struct rbx_fragment *ios_done(struct rbx_fragment *list)
 			RBX_CONTAINER_OF(list, struct rbx_workspace_io, part.fragment);
 		struct rbx_fragment *next = rbx_fragment_next(list);
 
-		if (list->status)
+		if (list->status && rbx_status_class(list->status) == RBX_STATUS_LOCAL)
+			RBX_STORE_RELAXED(&io->space->local_err, list->status);
+		else if (list->status)
 			RBX_STORE_RELAXED(&io->space->sources[io->replica].is_bad, true);
 		/* The thread that waits for it may free all that is here. */
 		RBX_FETCH_ADD(&io->space->left_count, (uint32_t)-1);
@@ -64,12 +67,17 @@ void rbx_workspace_begin(struct rbx_workspace *space, uint32_t replica,
 	flow->ops->submit(flow, source->server, &io->part.fragment, &io->part.fragment);
 }
 
-void rbx_workspace_wait(struct rbx_workspace *space)
+int rbx_workspace_wait(struct rbx_workspace *space)
 {
+	int err;
+
 	while (RBX_LOAD_ACQUIRE(&space->left_count))
 		if (rbx_volume_turn_wait(space->control))
 			rbx_pause_ns(PAUSE_NS); /* it ends in time, and its memory is ours */
 	space->ios_count = 0;
+	err = RBX_LOAD_RELAXED(&space->local_err);
+	space->local_err = 0;
+	return err;
 }
 
 /* ---- Memory -------------------------------------------------------------------------*/

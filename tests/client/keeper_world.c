@@ -200,11 +200,17 @@ static void record_choose(struct rbx_named *named, uint32_t count)
 
 struct world *make(uint32_t count)
 {
+	return make_with(count, false);
+}
+
+struct world *make_with(uint32_t count, bool checksums)
+{
 	const struct rbx_volume_shape shape = { .size_bytes = SLABS * SLAB_BYTES,
 						.size_max_bytes = 8 * SLAB_BYTES,
 						.slab_bytes = SLAB_BYTES,
 						.fragment_bytes = RBX_PAGE_BYTES,
 						.replicas = 2,
+						.checksums = checksums,
 						.on_demand = true,
 						.is_named = true };
 	struct world *w = calloc(1, sizeof(*w));

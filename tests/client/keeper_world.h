@@ -39,6 +39,7 @@ struct world {
 
 /* The volume is open on the first count of the servers: its record is accepted by all. */
 struct world *make(uint32_t count);
+struct world *make_with(uint32_t count, bool checksums);
 void end(struct world *w);
 
 void has_slab(struct world *w, uint32_t server, uint32_t slab);
