@@ -49,7 +49,7 @@ struct rbx_workspace {
 	struct rbx_workspace_source sources[RBX_SLOTS_MAX];
 	struct rbx_scratch scratch; /* of each source its tail, then its data */
 	struct rbx_scratch_chunk chunks[2 * RBX_SLOTS_MAX];
-	int32_t local_err; /* atomic: a status of a fault of this machine, since the last wait */
+	int32_t local_err; /* atomic: a fault of this machine since the last wait, or 0 */
 	uint32_t left_count; /* atomic: of the ios that are under way */
 	uint32_t ios_count;
 	struct rbx_workspace_io *ios;
@@ -64,8 +64,8 @@ void rbx_workspace_free(struct rbx_workspace *space);
 void rbx_workspace_begin(struct rbx_workspace *space, uint32_t replica,
 			 enum rbx_direction direction, uint64_t offset_bytes, const void *memory,
 			 uint32_t length_bytes);
-/* Waits until all that was begun has ended. Blocks. Returns 0, or -errno: this machine was at fault,
- * so it is unknown what has arrived where; the next open finds out. */
+/* Waits until all that was begun has ended. Blocks. Returns 0, or -errno: this machine was at
+ * fault, so it is unknown what has arrived where; the next open finds out. */
 int rbx_workspace_wait(struct rbx_workspace *space);
 
 static inline bool rbx_workspace_is_bad(const struct rbx_workspace *space, uint32_t replica)

@@ -7,6 +7,8 @@
 
 . "$(dirname "$0")/rdmabox.sh"
 
+host=127.0.0.1 # which has another name
+
 start_server --memory 64M --slab 4M
 one=$address
 start_server --memory 32M --slab 4M

@@ -7,7 +7,7 @@
 
 start_server --memory 64M --slab 4M --metrics 127.0.0.1:0 --drain-timeout 1
 ready=$(head -n 1 "$scratch/server.0")
-[[ $ready =~ ^ready\ 127\.0\.0\.1:[1-9][0-9]*\  ]] || fault "ready line: $ready"
+[[ $ready =~ ^ready\ $host:[1-9][0-9]*\  ]] || fault "ready line: $ready"
 metrics=${ready##*metrics at }
 
 expect_success stat --server "$address"

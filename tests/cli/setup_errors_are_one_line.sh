@@ -6,6 +6,8 @@
 
 . "$(dirname "$0")/rdmabox.sh"
 
+host=127.0.0.1 # which has another name
+
 echo "a secret that is long enough to be one" >"$scratch/secret"
 echo "another secret, just as long as that one" >"$scratch/other"
 : >"$scratch/empty"
