@@ -75,7 +75,7 @@ int rbx_workspace_wait(struct rbx_workspace *space)
 		if (rbx_volume_turn_wait(space->control))
 			rbx_pause_ns(PAUSE_NS); /* it ends in time, and its memory is ours */
 	space->ios_count = 0;
-	err = RBX_LOAD_RELAXED(&space->local_err);
+	err = space->local_err; /* nobody else writes it now */
 	space->local_err = 0;
 	return err;
 }

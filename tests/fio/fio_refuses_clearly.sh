@@ -24,7 +24,7 @@ expect_bad 'multiple of' "${good[@]}" --volume=9000000
 expect_bad 'add up to more than there can be' "${good[@]}" --numjobs=2 \
 	--offset=9223372036854771712 --offset_increment=9223372036854771712
 expect_bad 'secret_file: longer than 255' "${good[@]}" --secret_file="/$(printf '%0600d' 0)"
-expect_bad 'rdmabox: .*127.0.0.1' "${good[@]}" --volume=1G
+expect_bad 'rdmabox: .*refused: no memory left to lend' "${good[@]}" --volume=1G
 
 expect_bad 'replicas.*(max value|out of range)|max value out of range' "${good[@]}" --replicas=4
 expect_bad 'rdmabox: .*replicas' "${good[@]}" --replicas=2
