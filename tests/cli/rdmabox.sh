@@ -47,6 +47,7 @@ run()
 show()
 {
 	head -n 20 "$scratch/out" "$scratch/err" >&2
+	tail -n 5 "$scratch"/server.*.err >&2 2>/dev/null
 }
 
 # expect_refusal PATTERN ARGUMENT... - one line on stderr, exit code 2

@@ -15,7 +15,7 @@ cd "$scratch" || exit 1
 # start NAME [LISTEN] - a server with a memory file
 start()
 {
-	start_server ${2:+--listen "$2"} --memory 64M --slab 1M --lease 2000 --memory-file "$1"
+	start_server ${2:+--listen "$2"} --memory 64M --slab 1M --memory-file "$1"
 }
 
 addresses=()
