@@ -52,7 +52,7 @@ refuse()
 
 # ---- killed and stopped -------------------------------------------------------------------------
 
-start 127.0.0.1:0
+start $host:0
 [ "$(stat -c %a "$file")" = 600 ] || fault "others may read the file"
 expect_success volume create db --size 16M --pool "$address"
 head -c 16M /dev/urandom >data

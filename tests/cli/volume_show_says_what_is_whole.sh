@@ -59,7 +59,7 @@ become()
 addresses=()
 pids=()
 for i in 0 1 2; do
-	start $i 127.0.0.1:0
+	start $i $host:0
 done
 all=${addresses[0]},${addresses[1]},${addresses[2]}
 others=${addresses[1]},${addresses[2]}

@@ -16,7 +16,7 @@ pids=()
 # start NUMBER - a server that remembers, at the address that it had
 start()
 {
-	start_server --listen "${addresses[$1]:-127.0.0.1:0}" --memory 64M --slab 1M --lease 5000 \
+	start_server --listen "${addresses[$1]:-$host:0}" --memory 64M --slab 1M --lease 5000 \
 		--memory-file "$memory/$1"
 	addresses[$1]=$address
 	pids[$1]=$pid
