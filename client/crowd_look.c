@@ -288,10 +288,13 @@ static int look(struct looking *looking)
 		err = ids_judge(looking, &volume_id);
 	if (err || volume_id)
 		return err;
-	return none_err == -EACCES ?
-		       rbx_error(none_err, "volume %s belongs to another credential; use that one",
-				 name) :
-		       rbx_error(none_err, "there is no volume %s on these servers", name);
+	if (none_err == -EACCES)
+		return rbx_error(none_err, "volume %s belongs to another credential; use that one",
+				 name);
+	if (looking->crowd->away_count)
+		return rbx_error(none_err, "there is no volume %s on the servers that answer, and %u do not: it may be there",
+				 name, looking->crowd->away_count);
+	return rbx_error(none_err, "there is no volume %s on these servers", name);
 }
 
 int rbx_crowd_look(struct rbx_crowd *crowd, struct rbx_named *named)

@@ -165,10 +165,15 @@ static int gone_check(const struct rbx_named *named, const struct rbx_crowd *cro
 	const struct rbx_member_set left = all_left(crowd);
 	uint32_t i;
 
-	for (i = 0; i < gone->count; i++)
+	for (i = 0; i < gone->count; i++) {
+		/* If all are there, those that are named may have been given up before. */
+		if (loss->gone.count && !rbx_record_has_member(record, gone->incarnations[i]))
+			return rbx_error(-ENODEV, "volume %s: %016llx is none of its servers: look once more",
+					 record->name, (unsigned long long)gone->incarnations[i]);
 		if (rbx_member_set_has(&left, gone->incarnations[i]))
 			return rbx_error(-EISCONN, "volume %s: server %016llx is there, and is not given up",
 					 record->name, (unsigned long long)gone->incarnations[i]);
+	}
 	for (i = 0; i < loss->gone.count; i++)
 		if (!rbx_member_set_has(gone, loss->gone.incarnations[i]))
 			return rbx_error(-ENOTCONN, "volume %s: server %016llx is not there either, and was not named as gone: bring it back, or look once more, and name all that are gone",
@@ -354,6 +359,6 @@ int rbx_give_up_clear(struct rbx_named *named, struct rbx_crowd *crowd)
 		(void)rbx_at_once(crowd->count, accept_at, &giving);
 	}
 	return rbx_named_is_chosen(named) ? 0 :
-		       rbx_error(-EBUSY, "volume %s: too few of its servers are there to change it",
+		       rbx_error(-EHOSTUNREACH, "volume %s: too few of its servers are there to change it",
 				 named->record.name);
 }

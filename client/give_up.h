@@ -57,16 +57,17 @@ void rbx_loss_free(struct rbx_loss *loss);
 
 /* These members are given up, which are all that are not there. If all are there, what was begun
  * before is finished. force: also if a client has it open, which is shut out; and if so few are
- * left that what they have may be old. How many were given up; -EISCONN: one of them is there;
- * -ENOTCONN: another one is missing; -EHOSTUNREACH: the list of servers leaves one out, or it would
- * need force, or nobody is left that is IN; -EBUSY: it is open; -ESTALE: somebody opened or changed
- * it meanwhile; or as the look; reported. Blocks; for two leases if the last client has not closed
- * the volume, which may still have sessions with those given up. */
+ * left that what they have may be old. How many were given up; -ENODEV: one of them is no member;
+ * -EISCONN: one of them is there; -ENOTCONN: another one is missing; -EHOSTUNREACH: the list of
+ * servers leaves one out, or it would need force, or nobody is left that is IN; -EBUSY: it is open;
+ * -ESTALE: somebody opened or changed it meanwhile; or as the look; reported. Blocks; for two
+ * leases if the last client has not closed the volume, which may still have sessions with those
+ * given up. */
 int rbx_give_up_do(struct rbx_named *named, struct rbx_crowd *crowd, struct rbx_sessions *sessions,
 		   const struct rbx_member_set *gone, bool force);
 
-/* What is lost is zeros from now on. 0, also if nothing is lost; -EBUSY: a client has it open, or
- * too few servers are there; or as the look; reported. Blocks. */
+/* What is lost is zeros from now on. 0, also if nothing is lost; -EBUSY: a client has it open;
+ * -EHOSTUNREACH: too few servers are there; or as the look; reported. Blocks. */
 int rbx_give_up_clear(struct rbx_named *named, struct rbx_crowd *crowd);
 
 #endif

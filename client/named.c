@@ -147,7 +147,7 @@ int rbx_named_begin(struct rbx_named *named, bool take_over)
 	if (err)
 		return err;
 	if (rbx_named_has_writer(named) && !take_over)
-		return rbx_error(-EBUSY, "volume %s is open by %s; close it there, or take it over",
+		return rbx_error(-EBUSY, "volume %s is open by %s; close it there",
 				 named->record.name, named->writer);
 	if (named->highest_epoch > UINT64_MAX / 2)
 		return rbx_error(-EPROTO, "a server says that volume %s was opened more often than can be",
@@ -253,11 +253,12 @@ int rbx_named_take_newest(struct rbx_named *named)
 {
 	struct rbx_proposer *proposer = &named->proposer;
 
+	if (proposer->state == RBX_PROPOSER_SHUT_OUT)
+		return rbx_error(-ESTALE, "volume %s: another client has opened it meanwhile",
+				 named->record.name);
 	if (proposer->state != RBX_PROPOSER_OPENED)
-		return rbx_error(-EBUSY, "volume %s: %s", named->record.name,
-				 proposer->state == RBX_PROPOSER_SHUT_OUT ?
-					 "another client has opened it meanwhile" :
-					 "too few of its servers are there to open it: if the others will not come back, rdmabox volume give-up");
+		return rbx_error(-EHOSTUNREACH, "volume %s: too few of its servers are there to open it: if the others will not come back, rdmabox volume give-up",
+				 named->record.name);
 	rbx_proposer_adopt(proposer);
 	rbx_record_put_membership(&named->record, &proposer->membership);
 	return 0;

@@ -92,8 +92,8 @@ void rbx_named_make(struct rbx_named *named, uint64_t volume_id, const uint64_t 
  * or -errno that was reported. */
 int rbx_named_grant(struct rbx_named *named, struct rbx_session *session);
 
-/* What is to be accepted by all, after all were granted. 0; -EBUSY: too few servers were granted,
- * or another client has opened it meanwhile; reported. */
+/* What is to be accepted by all, after all were granted. 0; -EHOSTUNREACH: too few servers were
+ * granted; -ESTALE: another client has opened it meanwhile; reported. */
 int rbx_named_take_newest(struct rbx_named *named);
 /* Whether the volume can be opened without so many of its servers that are not OUT. */
 bool rbx_named_may_lack(const struct rbx_named *named, uint32_t missing_count);

@@ -156,7 +156,7 @@ static int all_accept(struct rbx_volume_control *control)
 	int err = rbx_at_once(control->server_count, accept_at, control);
 
 	if (!err && !rbx_named_is_chosen(named))
-		err = rbx_error(-EBUSY, "volume %s: too few of its servers accept this client",
+		err = rbx_error(-EHOSTUNREACH, "volume %s: too few of its servers accept this client",
 				named->record.name);
 	return err;
 }
@@ -253,7 +253,7 @@ static int connected_check(struct rbx_volume_control *control)
 
 	return rbx_named_may_lack(named, missing_count(control)) && all_are_members(control) ?
 		       0 :
-		       rbx_error(-EBUSY, "volume %s: its record has changed meanwhile; open it again",
+		       rbx_error(-ESTALE, "volume %s: its record has changed meanwhile; open it again",
 				 named->record.name);
 }
 

@@ -27,9 +27,10 @@
  * -ENOMEM, -EINTR; reported. Blocks. */
 int rbx_opening_begin(struct rbx_volume_control *control, struct rbx_crowd *crowd,
 		      const char *name, bool take_over, char **members);
-/* The servers are connected, and the map is made: their slabs are taken into it. 0; -EBUSY: another
- * client has opened it meanwhile, or too few servers accept this one; -errno; -EINTR; reported.
- * Blocks; for two leases if servers are missing that may serve the former client. */
+/* The servers are connected, and the map is made: their slabs are taken into it. 0; -ESTALE:
+ * another client has opened it meanwhile; -EHOSTUNREACH: too few servers accept this one; -errno;
+ * -EINTR; reported. Blocks; for two leases if servers are missing that may serve the former
+ * client. */
 int rbx_opening_take(struct rbx_volume_control *control, struct rbx_sessions *sessions);
 /* Rounds of upkeep are made: waits until all replicas are equal. 0; -EINTR; -errno; reported.
  * Blocks. */

@@ -66,7 +66,7 @@ static int all_grant(struct rbx_named *named, const struct rbx_crowd *crowd)
 			err = rbx_named_grant(named, crowd->sessions[i]);
 	if (err || named->needs_few || named->proposer.state == RBX_PROPOSER_OPENED)
 		return err;
-	return rbx_error(-EBUSY, "volume %s: another client has opened it meanwhile",
+	return rbx_error(-ESTALE, "volume %s: another client has opened it meanwhile",
 			 named->record.name);
 }
 

@@ -19,7 +19,7 @@
 
 /* named has begun, with is_removed. Each server that has the volume removes it. needs_few: also if
  * those could not open it, for an operator says that the others will not come back. 0: it is
- * removed; -EHOSTUNREACH: too few servers; -EBUSY: another client has opened it meanwhile; or
+ * removed; -EHOSTUNREACH: too few servers; -ESTALE: another client has opened it meanwhile; or
  * another -errno; reported. Blocks. */
 int rbx_removal_do(struct rbx_named *named, struct rbx_crowd *crowd);
 

@@ -150,7 +150,7 @@ static const char *volume_sentence(int err)
 	case -ENOENT:
 		return "these servers have no volume of that name; rdmabox volume list shows those that "
 		       "there are";
-	case -EBUSY:
+	case -ESTALE:
 		return "another client has opened the volume meanwhile; try again";
 	case -EACCES:
 		return "a server refuses the secret, or the volume belongs to another --credential";

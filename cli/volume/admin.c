@@ -127,19 +127,21 @@ static int grow_call(struct rbx_context *ctx)
 
 /* Servers that are away are told of, if it goes on without them. */
 static int change(const struct cli_command *command, int argc, char **argv,
-		  int (*call)(struct rbx_context *ctx))
+		  int (*call)(struct rbx_context *ctx), const char *if_busy, const char *when)
 {
-	int rc = volume_call(command, argc, argv, call, "");
+	int rc = volume_call(command, argc, argv, call, if_busy);
 
-	volume_away_print(command,
-			  ", and learns of it when a program opens the volume while it is there");
+	volume_away_print(command, when);
 	volume_away_forget();
 	return rc;
 }
 
+#define WHEN_OPENED ", and learns of it when a program opens the volume while it is there"
+#define WHEN_NAMED ", and gives up what it has when it is back and a command names it"
+
 static int grow(int argc, char **argv)
 {
-	return change(&volume_grow_command, argc, argv, grow_call);
+	return change(&volume_grow_command, argc, argv, grow_call, "", WHEN_OPENED);
 }
 
 const struct cli_command volume_grow_command = {
@@ -173,7 +175,7 @@ static int rename_call(struct rbx_context *ctx)
 
 static int rename_volume(int argc, char **argv)
 {
-	return change(&volume_rename_command, argc, argv, rename_call);
+	return change(&volume_rename_command, argc, argv, rename_call, "", WHEN_OPENED);
 }
 
 const struct cli_command volume_rename_command = {
@@ -191,7 +193,7 @@ const struct cli_command volume_rename_command = {
 
 static const struct cli_option remove_options[] = {
 	VOLUME_NAME,
-	VOLUME_POOL("servers that have it, all of them"),
+	VOLUME_POOL("servers that have it; more than half of them must be there"),
 	{ "force", NULL, "even if a program has it open, or servers are lost", cli_set_flag,
 	  .field = &volume_wanted.force,
 	  .details = "The program is shut out. Without it, more than half of the servers must be given." },
@@ -206,8 +208,8 @@ static int remove_call(struct rbx_context *ctx)
 
 static int remove_volume(int argc, char **argv)
 {
-	return volume_call(&volume_remove_command, argc, argv, remove_call,
-			   "; --force removes it all the same");
+	return change(&volume_remove_command, argc, argv, remove_call,
+		      "; --force removes it all the same", WHEN_NAMED);
 }
 
 const struct cli_command volume_remove_command = {

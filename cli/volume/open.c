@@ -34,6 +34,6 @@ int volume_open(const struct cli_command *command, struct rbx_context *ctx,
 		return CLI_EXIT_OK;
 	return cli_fail(command, "%s%s", rbx_last_error(),
 			err == -EBUSY && !volume_wanted.take_over && !volume_wanted.read_only ?
-				": --take-over does that" :
+				", or add --take-over" :
 				"");
 }

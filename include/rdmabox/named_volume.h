@@ -251,8 +251,8 @@ int rbx_volume_scrub(struct rbx_volume *volume, uint64_t offset, uint64_t length
  * Returns 0, or:
  *	-ENOENT: none of the servers has it
  *	-EACCES: it belongs to another credential
- *	-EBUSY: a program has it open, rbx_last_error() names it; or opened it meanwhile
- *	-EHOSTUNREACH: too few of its servers are given
+ *	-EBUSY: a program has it open, rbx_last_error() names it
+ *	-EHOSTUNREACH: too few of its servers are there
  *	-EEXIST: servers have different volumes of this name: name those of one of them
  *	-ESTALE: a program opened it meanwhile
  *	-E...: as rbx_peer_connect()

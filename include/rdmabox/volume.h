@@ -182,9 +182,11 @@ rbx_volume_options_defaults(struct rbx_volume_options *options)
  *	-ENOENT: with a name: no server has a volume of this name, or it was not made or not removed
  *		to its end
  *	-EACCES: with a name: it belongs to another credential
- *	-EBUSY: with a name: another program has it open, rbx_last_error() names it; or opened it
- *		just now; with read_only: too many programs read it
- *	-EHOSTUNREACH: with a name: too many of its servers are missing
+ *	-EBUSY: with a name: another program has it open, rbx_last_error() names it;
+ *		with read_only: too many programs read it
+ *	-ESTALE: with a name: another program opened it just now
+ *	-EHOSTUNREACH: with a name: too many of its servers are missing, or do not accept this
+ *		program
  *	-EIO: with a name: after a crash its replicas, or their checksums, cannot be made equal
  *	-EEXIST: with a name: servers have different volumes of it, see rbx_volume_remove()
  *	-E...: as rbx_peer_connect()

@@ -41,8 +41,8 @@ extern "C" {
  *	-ENOSPC: the volume would have more than 64 servers; or one of the new ones has no room for
  *		a slab, or keeps as many volumes as it can
  *	-EDQUOT: at a new one this credential has as much memory or as many volumes as it may have
- *	-EBUSY: a program has it open, rbx_last_error() names it; or too few of its servers are
- *		there
+ *	-EBUSY: a program has it open, rbx_last_error() names it
+ *	-EHOSTUNREACH: too few of its servers are there
  *	-EACCES: it belongs to another credential
  *	-ESTALE: a program opened it meanwhile
  *	-E...: as rbx_peer_connect()
@@ -107,11 +107,10 @@ static inline int rbx_volume_members_list(struct rbx_context *ctx, const char *s
  * Returns 0, or:
  *	-ENODEV: it is none of the volume's servers
  *	-EADDRINUSE: it is not out, and has slabs
- *	-EHOSTUNREACH: it is not out, and is not there
+ *	-EHOSTUNREACH: it is not out, and is not there; or too few of the others are
  *	-ENOSPC: it is not out, and without it there are fewer servers than replicas
  *	-ENOENT: none of the servers has the volume
- *	-EBUSY: a program has it open, rbx_last_error() names it; or too few of its servers are
- *		there
+ *	-EBUSY: a program has it open, rbx_last_error() names it
  *	-EINVAL, -EACCES, -EEXIST, -ESTALE: as rbx_volume_members_add()
  *	-E...: as rbx_peer_connect()
  * Context: any thread; blocks until all servers have answered.
@@ -229,6 +228,7 @@ static inline int rbx_volume_loss_look(struct rbx_context *ctx, const char *serv
  * the same @gone: servers that are given up already may be named.
  *
  * Returns how many servers were given up, 0 if all its servers are there, or:
+ *	-ENODEV: one of @gone is none of its servers
  *	-EISCONN: one of @gone is there
  *	-ENOTCONN: another one is not there, which may come back
  *	-EHOSTUNREACH: @servers leaves one out that may be there; or what is there may be old,
@@ -255,8 +255,8 @@ int rbx_volume_give_up(struct rbx_context *ctx, const char *servers, const char 
  *
  * Returns 0, also if nothing is lost, or:
  *	-ENOENT: none of the servers has it
- *	-EBUSY: a program has it open, rbx_last_error() names it; or too few of its servers are
- *		there
+ *	-EBUSY: a program has it open, rbx_last_error() names it
+ *	-EHOSTUNREACH: too few of its servers are there
  *	-EACCES: it belongs to another credential
  *	-ESTALE: a program opened it meanwhile
  *	-E...: as rbx_peer_connect()

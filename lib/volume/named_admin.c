@@ -44,12 +44,6 @@ int rbx_admin_begin(struct rbx_context *ctx, const char *call, const char *serve
 	return err ? err : crowd_open(ctx, servers, crowd);
 }
 
-static int crowd_begin(struct rbx_context *ctx, const char *call, const char *servers,
-		       const char *name, struct rbx_named *named, struct rbx_crowd **crowd)
-{
-	return rbx_admin_begin(ctx, call, servers, name, rbx_crowd_open, named, crowd);
-}
-
 int rbx_admin_name_clear(struct rbx_crowd *crowd, const char *name)
 {
 	struct rbx_named before;
@@ -115,7 +109,7 @@ int rbx_admin_accept_all(struct rbx_named *named, struct rbx_crowd *crowd, bool 
 	if (rbx_named_is_chosen(named))
 		return 0;
 	return err ? err :
-		     rbx_error(-EBUSY, "volume %s: too few of its servers are there to change it",
+		     rbx_error(-EHOSTUNREACH, "volume %s: too few of its servers are there to change it",
 			       named->record.name);
 }
 
@@ -273,6 +267,21 @@ static int make(struct rbx_named *named, struct rbx_crowd *crowd, const char *se
 	return rbx_error(err, "%s", why);
 }
 
+/* A server that does not answer may have a volume of that name. So it is left out only by those who
+ * know better. */
+static int all_connect(struct rbx_context *ctx, const char *servers, const char *name,
+		       struct rbx_named *named, struct rbx_crowd **crowd)
+{
+	char why[RBX_ERROR_TEXT_MAX];
+	int err = rbx_admin_begin(ctx, "rbx_volume_create", servers, name, rbx_crowd_open, named,
+				  crowd);
+
+	if (!rbx_crowd_is_away(err))
+		return err;
+	snprintf(why, sizeof(why), "%s", rbx_last_error());
+	return rbx_error(err, "%s (to make the volume without it, name the others)", why);
+}
+
 int rbx_volume_create(struct rbx_context *ctx, const char *servers, const char *name,
 		      uint64_t size, const struct rbx_volume_create_options *options)
 {
@@ -287,7 +296,7 @@ int rbx_volume_create(struct rbx_context *ctx, const char *servers, const char *
 		err = rbx_sized_take("rbx_volume_create_options", sizeof(taken.size_bytes),
 				     &taken, sizeof(taken), options);
 	if (!err)
-		err = crowd_begin(ctx, "rbx_volume_create", servers, name, &named, &crowd);
+		err = all_connect(ctx, servers, name, &named, &crowd);
 	if (err)
 		return err;
 	memory.progress = taken.progress;
@@ -307,8 +316,9 @@ int rbx_volume_create(struct rbx_context *ctx, const char *servers, const char *
 
 /* ---- Removing -------------------------------------------------------------------------*/
 
-/* Nothing is removed before all servers have shut out everybody else: who is refused by one of
- * them has changed nothing. If another client has found what we had removed, it finishes that.
+/* Nothing is removed before all servers that are there have shut out everybody else: who is refused
+ * by one of them has changed nothing. If another client has found what we had removed, it finishes
+ * that. One that is away gives the memory back when it is asked for the volume next.
  *
  * A removal that was left, and is finished now, is the one that was asked for. Another volume that
  * has the name meanwhile stays: an operator who says that servers of the one will not come back
@@ -339,11 +349,14 @@ int rbx_volume_remove(struct rbx_context *ctx, const char *servers, const char *
 {
 	struct rbx_crowd *crowd;
 	struct rbx_named named;
-	int err = crowd_begin(ctx, "rbx_volume_remove", servers, name, &named, &crowd);
+	int err = rbx_admin_begin(ctx, "rbx_volume_remove", servers, name, rbx_crowd_open_there,
+				  &named, &crowd);
 
 	if (err)
 		return err;
 	err = remove_all(&named, crowd, force != 0);
+	if (!err)
+		rbx_crowd_away_tell(ctx, crowd);
 	rbx_crowd_close(crowd);
 	return err;
 }

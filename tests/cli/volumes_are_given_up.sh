@@ -69,6 +69,8 @@ expect_success volume give-up db --pool "$away"
 there=$(comm -23 <(gone_ids | tr , '\n' | sort) <(tr , '\n' <<<"$gone" | sort) | head -n 1)
 expect_refusal "server $there is there" volume give-up db --gone "$gone,$there" --pool "$servers"
 expect_refusal '16 digits' volume give-up db --gone "${gone%?}" --pool "$servers"
+expect_refusal '0123456789abcdef is none of its servers' \
+	volume give-up db --gone "$gone,0123456789abcdef" --pool "$servers"
 [ "$(shown servers "$left")" = 5 ] || { show; fault "a refusal has changed the volume"; }
 
 PATH=$build/cli:$PATH timeout "$limit_s" bash -c "$command" >out 2>err || { show; fault "$command"; }

@@ -159,6 +159,22 @@ run volume rename four five --pool "$servers,${addresses[3]}"
 volume list
 grep -q '^four ' out || { show; fault "a refused rename changes something"; }
 
+# ---- removal: the server that was away gives its memory back when it is asked --------------------
+
+volume create gone --size 2M --replicas 2
+volume import gone other
+end 2
+refused "${addresses[2]}: .*(to make the volume without it, name the others)" create four --size 1M
+volume remove gone
+told
+refused 'there is no volume gone on the servers that answer, and 1 do not' remove gone
+start 2
+volume list
+grep -q '^gone ' out && { show; fault "a removed volume is listed"; }
+refused 'there is no volume gone on these servers' export gone copy
+refused 'there is no such volume' show gone
+there four
+
 # ---- too few ------------------------------------------------------------------------------------------
 
 end 1
@@ -167,6 +183,7 @@ volume list
 grep -qE '^four .* 1/3  too-few ' out || { show; fault "one of three is too few"; }
 refused 'too few are left to change it' grow four --size 8M
 refused 'too few are left to change it' rename four five
+refused 'too few are left to remove it' remove four
 end 0
 refused 'onnect' list
 refused 'onnect' show four

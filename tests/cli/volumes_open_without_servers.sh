@@ -82,6 +82,7 @@ expect_contents first
 kill -KILL "${server_pids[1]}"
 run volume export db copy --pool "$servers"
 [ "$status" = 1 ] || [ "$status" = 2 ] || { show; fault "opened without servers that it needs"; }
+grep -q take-over err && { show; fault "nobody has it open, and --take-over is told of"; }
 grep -qE 'lacks 1 of its servers|too few of its servers' err ||
 	{ show; fault "does not say what it needs"; }
 
