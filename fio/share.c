@@ -127,7 +127,7 @@ static void tell_failure(const struct share *share, int err)
 	bool is_held = err == -EBUSY && share->wish.volume.name && !share->wish.volume.take_over;
 
 	log_err("rdmabox: %s%s\n", rbx_last_error(),
-		is_held ? ": take_over=1 does that. Jobs of one fio share it with thread=1 and the same options" :
+		is_held ? ", or give take_over=1. Jobs of one fio share it with thread=1 and the same options" :
 			  "");
 }
 

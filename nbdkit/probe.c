@@ -101,7 +101,7 @@ static int try_volume(struct rbx_context *ctx)
 	options.on_demand = !settings.name;
 	err = rbx_volume_open(ctx, &volume, settings.servers, settings.size_bytes, &options);
 	if (err == -EBUSY && settings.name && !options.take_over) {
-		nbdkit_error("%s: take-over=true does that", rbx_last_error());
+		nbdkit_error("%s, or give take-over=true", rbx_last_error());
 		return -1;
 	}
 	if (err)

@@ -37,6 +37,7 @@ const char settings_help[] =
 	"insecure=true                  No secret, even beyond loopback.\n"
 	"on-demand=true                 Borrow at the first write; trim gives back.\n"
 	"checksums=true                 Keep and check a CRC32C of each 4 KiB.\n"
+	"scrub-rate=<SIZE>              Look for damage at all servers, so much in a second.\n"
 	"fabric, device, mode, window, fragment, buffers, polling, pollers, poll-cpu,\n"
 	"qps, peer-timeout              As options of rdmabox-bench(1).\n";
 
@@ -106,6 +107,17 @@ static int set_size(const char *value)
 		return -1;
 	}
 	settings.size_bytes = (uint64_t)size;
+	return 0;
+}
+
+/* The library says what it may be. */
+static int set_scrub_rate(const char *value)
+{
+	int64_t rate = nbdkit_parse_size(value);
+
+	if (rate == -1)
+		return -1;
+	settings.volume.scrub_rate = (uint64_t)rate;
 	return 0;
 }
 
@@ -185,6 +197,8 @@ int settings_set(const char *key, const char *value)
 		return set_bool(value, &settings.volume.read_only);
 	if (!strcmp(name, "on_demand"))
 		return set_bool(value, &settings.volume.on_demand);
+	if (!strcmp(name, "scrub_rate"))
+		return set_scrub_rate(value);
 	if (!strcmp(name, "checksums"))
 		return set_bool(value, &settings.volume.checksums);
 	for (at = 0; at < sizeof(texts) / sizeof(texts[0]); at++)

@@ -57,12 +57,14 @@ struct rbx_volume_options {
     uint32_t take_over;
     char spread[64];
     uint32_t read_only;
+    uint64_t scrub_rate;
     ...;
 };
 struct rbx_volume_status {
     uint32_t slabs, slabs_whole, slabs_rebuilding, slabs_lost, servers, servers_up;
     uint64_t rebuilt_bytes;
     uint32_t slabs_blank, slabs_last, slabs_holed, replicas, slabs_together;
+    uint64_t scrub_passes, scrub_bad_pages;
     ...;
 };
 void rbx_volume_options_defaults(struct rbx_volume_options *options);

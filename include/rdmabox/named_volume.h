@@ -223,7 +223,8 @@ int rbx_volume_rename(struct rbx_context *ctx, const char *servers, const char *
  * of them. This reads all. A page that does not match its checksum is written anew from a replica
  * where it does; rbx_stats() counts both (`checksum_errors`, `checksum_repairs`). Requests go on
  * meanwhile. It reads up to 1 MiB at a time and has no limit of its own: call it for a part of the
- * volume after another, as fast as is wanted.
+ * volume after another, as fast as is wanted; or have the library do so (`scrub_rate` of struct
+ * rbx_volume_options).
  *
  * Returns 0, or:
  *	-EIO: some page of the range is damaged at all replicas, or its slab has none: it is an

@@ -112,6 +112,10 @@ struct rbx_volume_options {
 	/* 1: a named volume is only read, while another program may have it open and write to it.
 	 * The rest of the options is for who writes. See rbx_volume_open(). Default: 0. */
 	uint32_t read_only;
+	/* Bytes of the volume in each second that a thread of its own reads at all replicas, while
+	 * it is open, to write anew what is damaged (rbx_volume_scrub()): 1 MiB at least. 0: none.
+	 * The volume needs checksums, and a thread that polls (`pollers`). Default: 0. */
+	uint64_t scrub_rate;
 };
 
 /* A read of a volume that is opened with read_only sees what was acknowledged so long before. */
@@ -286,6 +290,9 @@ struct rbx_volume_status {
 	/* Replicas that have begun to move to servers with more memory free. What they copy counts
 	 * in rebuilt_bytes. */
 	uint64_t replicas_moved;
+	uint64_t scrub_passes; /* of the whole volume by `scrub_rate`, since it was opened */
+	/* In the last of them: pages that are damaged at all servers, or that no server has. */
+	uint64_t scrub_bad_pages;
 };
 
 /**

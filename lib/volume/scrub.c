@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * scrub.c - rbx_volume_scrub(): reads what each replica has.
+ * scrub.c - see scrub.h; and rbx_volume_scrub().
  *
  * A read of a volume goes to one replica, so damage at another one may stay until there is no good
  * page left. Here each replica is read in its turn. What does not match its checksum takes the path
@@ -9,6 +9,8 @@
  *
  * A replica that is not live any more when its turn comes is passed over: another one is read.
  */
+#include "lib/volume/scrub.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -16,9 +18,6 @@
 #include "include/rdmabox/named_volume.h"
 #include "lib/outstanding.h"
 #include "lib/volume/volume.h"
-
-/* What is read at a time, from one replica after another. */
-#define PORTION_BYTES (1u << 20)
 
 static void request_done(struct rbx_request *request)
 {
@@ -106,7 +105,7 @@ static int portion_scrub(struct rbx_volume *volume, uint64_t offset, void *buf,
 /* A page that is damaged everywhere fails the piece that it is in, and other pages of that are not
  * repaired. So each page has its own turn. */
 static int pages_scrub(struct rbx_volume *volume, uint64_t offset, void *buf,
-		       uint32_t length_bytes)
+		       uint32_t length_bytes, uint64_t *bad_pages)
 {
 	uint32_t done_bytes;
 	int err = 0;
@@ -114,6 +113,7 @@ static int pages_scrub(struct rbx_volume *volume, uint64_t offset, void *buf,
 	for (done_bytes = 0; done_bytes < length_bytes; done_bytes += RBX_PAGE_BYTES) {
 		int status = portion_scrub(volume, offset + done_bytes, buf, RBX_PAGE_BYTES);
 
+		*bad_pages += status == -EIO;
 		err = err ? err : status;
 	}
 	return err;
@@ -127,7 +127,7 @@ static uint32_t portion_bytes(const struct rbx_volume *volume, uint64_t offset,
 	uint64_t slab_left = map->slab_mask + 1ull - (offset & map->slab_mask);
 	uint64_t pieces_bytes = (uint64_t)RBX_MAX(volume->control.flow.pool.count / 2, 1u)
 				<< map->shape.cell_shift;
-	uint64_t most_bytes = RBX_MIN(RBX_MIN(pieces_bytes, slab_left), (uint64_t)PORTION_BYTES);
+	uint64_t most_bytes = RBX_MIN(RBX_MIN(pieces_bytes, slab_left), (uint64_t)RBX_SCRUB_PORTION_BYTES);
 	uint64_t cell_left = map->cell_mask + 1ull - (offset & map->cell_mask);
 
 	/* A range that begins within a cell takes one more piece. */
@@ -135,7 +135,8 @@ static uint32_t portion_bytes(const struct rbx_volume *volume, uint64_t offset,
 										     most_bytes);
 }
 
-static int scrub(struct rbx_volume *volume, uint64_t offset, uint64_t length_bytes, void *buf)
+int rbx_scrub(struct rbx_volume *volume, uint64_t offset, uint64_t length_bytes, void *buf,
+	      uint64_t *bad_pages)
 {
 	uint32_t portion;
 	int err = 0;
@@ -146,17 +147,16 @@ static int scrub(struct rbx_volume *volume, uint64_t offset, uint64_t length_byt
 		portion = portion_bytes(volume, offset, length_bytes);
 		status = portion_scrub(volume, offset, buf, portion);
 		if (status == -EIO)
-			status = pages_scrub(volume, offset, buf, portion);
+			status = pages_scrub(volume, offset, buf, portion, bad_pages);
 		err = err ? err : status;
 		offset += portion;
 	}
-	if (err == -EIO)
-		return rbx_error(err, "a page is damaged at all servers that have it, or no server has it: write it again");
-	return err ? rbx_error(err, "%s", rbx_status_text(err)) : 0;
+	return err;
 }
 
 int rbx_volume_scrub(struct rbx_volume *volume, uint64_t offset, uint64_t length_bytes)
 {
+	uint64_t bad_pages = 0;
 	void *buf;
 	int err;
 
@@ -171,10 +171,13 @@ int rbx_volume_scrub(struct rbx_volume *volume, uint64_t offset, uint64_t length
 		return err;
 	if (!volume->control.flow.map->shape.checksums)
 		return rbx_error(-EOPNOTSUPP, "the volume has no checksums: whether its replicas differ could be told, and not which one is right");
-	buf = malloc(PORTION_BYTES);
+	buf = malloc(RBX_SCRUB_PORTION_BYTES);
 	if (!buf)
 		return rbx_error(-ENOMEM, "out of memory");
-	err = scrub(volume, offset, length_bytes, buf);
+	err = rbx_scrub(volume, offset, length_bytes, buf, &bad_pages);
 	free(buf);
-	return err;
+	if (err == -EIO)
+		return rbx_error(err, "%llu pages are damaged at all servers that have them, or no server has them: write them again",
+				 (unsigned long long)bad_pages);
+	return err ? rbx_error(err, "%s", rbx_status_text(err)) : 0;
 }

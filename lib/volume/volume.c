@@ -345,6 +345,8 @@ int rbx_volume_open(struct rbx_context *ctx, struct rbx_volume **volume_out,
 		err = rbx_volume_named_watch(volume, servers);
 	if (!err)
 		err = rbx_volume_joins_start(volume);
+	if (!err)
+		err = rbx_scrubber_start(&volume->scrubber, volume);
 	if (err)
 		goto out_stop;
 	rbx_upkeep_opened(&volume->control.upkeep, volume->options.copy_rate);
@@ -382,6 +384,7 @@ int rbx_volume_close(struct rbx_volume *volume)
 	if (err)
 		return err;
 	if (!volume->reader) {
+		rbx_scrubber_stop(&volume->scrubber);
 		rbx_volume_named_join_no_more(volume);
 		rbx_volume_joins_stop(volume);
 		rbx_upkeep_closes(&volume->control.upkeep);
@@ -492,5 +495,6 @@ void rbx_volume_status_sized(struct rbx_volume *volume,
 			RBX_LOAD_RELAXED(&volume->control.flow.rebuild.copied_bytes),
 		.replicas_moved = census.moved,
 	};
+	rbx_scrubber_get(&volume->scrubber, &now.scrub_passes, &now.scrub_bad_pages);
 	memcpy(status, &now, RBX_MIN(size_bytes, sizeof(now)));
 }

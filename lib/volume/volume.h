@@ -10,7 +10,7 @@
  *	events.c   a thread that calls the program for that
  *	submit.c   a request: split, started, joined
  *	scatter.c  splits requests that have segments
- *	scrub.c    reads what each replica has
+ *	scrub.c    reads what each replica has; scrubber.c does so for ever
  *	bounce.c   pages for bytes that lie in several segments
  *	fence.c    requests that wait for all earlier ones
  *	copies.c   memory for the copies of a rebuild
@@ -34,6 +34,7 @@
 #include "lib/peer/peer.h"
 #include "lib/volume/bounce.h"
 #include "lib/volume/events.h"
+#include "lib/volume/scrubber.h"
 #include "pool/pool.h"
 
 /* A server of the pool that is not used. */
@@ -69,6 +70,7 @@ struct rbx_volume {
 
 	struct rbx_events events;
 	struct rbx_volume_joins joins;
+	struct rbx_scrubber scrubber;
 
 	struct rbx_reader *reader; /* reader.h; NULL: it may be written */
 

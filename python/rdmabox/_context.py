@@ -105,13 +105,15 @@ class Context:
     def volume(self, servers: Servers, size: Size = 0, *, name: Optional[str] = None,
                take_over: bool = False, replicas: int = 1, checksums: bool = False,
                on_demand: bool = False, spread: str = "rack", read_only: bool = False,
+               scrub_rate: int = 0,
                on_event: "Optional[Callable[[Event], object]]" = None) -> "Volume":
         """Opens a Volume; see there."""
         from ._volume import Volume
 
         volume: Volume = Volume(self, servers, size, name=name, take_over=take_over,
                                 replicas=replicas, checksums=checksums, on_demand=on_demand,
-                                spread=spread, read_only=read_only, on_event=on_event)
+                                spread=spread, read_only=read_only, scrub_rate=scrub_rate,
+                                on_event=on_event)
         return volume
 
     def create_volume(self, servers: Servers, name: str, size: Size, *, replicas: int = 1,

@@ -78,6 +78,8 @@ class VolumeStatus(NamedTuple):
     slabs_holed: int
     replicas: int
     slabs_together: int
+    scrub_passes: int
+    scrub_bad_pages: int
 
 
 Request = Tuple[str, Buffer, int]
@@ -109,13 +111,15 @@ class Volume:
     def __init__(self, context: Context, servers: Servers, size: Size = 0, *,
                  name: Optional[str] = None, take_over: bool = False, replicas: int = 1,
                  checksums: bool = False, on_demand: bool = False, spread: str = "rack",
-                 read_only: bool = False,
+                 read_only: bool = False, scrub_rate: int = 0,
                  on_event: Optional[Callable[[Event], object]] = None) -> None:
         """Borrows memory of servers: "host:port,host:port", or a list of them.
 
         With a `name` it opens the named volume of that name, which is as long as it was
         made: no size is given then. `take_over` takes it from the program that has it open.
         With `read_only` it is read beside that program, two seconds behind it at most.
+        With `scrub_rate` a thread of the volume looks for damage at all servers, so many bytes
+        in a second, 1 MiB at least, and writes anew what is damaged. It needs checksums.
         The replicas of a slab are on servers whose label `spread` differs, as long as
         there is a choice.
         `on_event` is called with each Event, on a thread of Python that belongs to
@@ -136,6 +140,7 @@ class Volume:
         options.spread = label
         options.take_over = take_over
         options.read_only = read_only
+        options.scrub_rate = scrub_rate
         native_name = ffi.NULL
         if name is not None:
             native_name = ffi.new("char[]", native_text(name, "the name of a volume"))

@@ -5,6 +5,7 @@ import errno
 import signal
 import subprocess
 import sys
+import time
 from typing import Iterator, Tuple
 
 import pytest
@@ -130,6 +131,22 @@ def test_server_that_dies_loses_nothing(two_servers: Tuple[ServerProcess, Server
             one.kill()
             volume.write(pattern(4 * MIB), 0)
             assert volume.read(0, 4 * MIB) == pattern(4 * MIB)
+
+
+def test_volume_is_scrubbed_in_the_background(
+        two_servers: Tuple[ServerProcess, ServerProcess]) -> None:
+    servers = [server.address for server in two_servers]
+    with rdmabox.Context(tune_file="none") as context:
+        context.create_volume(servers, "checked", "8M", replicas=2, checksums=True)
+        with context.volume(servers, name="checked", scrub_rate=1 << 30) as volume:
+            volume.write(bytes(range(256)) * 16, 0)
+            before = volume.status().scrub_passes
+            while volume.status().scrub_passes < before + 2:
+                time.sleep(0.01)
+            assert volume.status().scrub_bad_pages == 0
+        with pytest.raises(OSError, match="scrub_rate=5: .*at least 1048576 bytes"):
+            context.volume(servers, name="checked", scrub_rate=5)
+        context.remove_volume(servers, "checked")
 
 
 def test_mistakes_are_refused(context: rdmabox.Context, server: rdmabox.Server) -> None:

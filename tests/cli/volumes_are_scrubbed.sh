@@ -13,7 +13,7 @@ cd "$scratch" || exit 1
 # start NUMBER - a server with a memory file
 start()
 {
-	start_server --listen 127.0.0.1:0 --memory 16M --slab 4M --memory-file "$memory/$1"
+	start_server --memory 16M --slab 4M --memory-file "$memory/$1"
 }
 
 # damage NUMBER PAGE - in the memory of a server: each copy of that page's bytes in its file
@@ -33,6 +33,20 @@ damage()
 		    file.write(b"damaged")
 	END
 	[ $? = 0 ] || fault "page $2 of server $1 was not damaged"
+}
+
+# has_page NUMBER PAGE - a server, in its memory, undamaged
+has_page()
+{
+	python3 - "$memory/$1" data "$2" <<-'END'
+		import sys
+		memory, data, page = sys.argv[1], sys.argv[2], int(sys.argv[3])
+		with open(data, "rb") as file:
+		    file.seek(4096 * page)
+		    wanted = file.read(4096)
+		with open(memory, "rb") as file:
+		    sys.exit(wanted not in file.read())
+	END
 }
 
 # scrubs STATUS PATTERN OPTION... - what it says
@@ -64,6 +78,23 @@ scrubs 0 '^8388608 bytes: 2 damaged pages were repaired$'
 scrubs 0 '^8388608 bytes: 0 damaged pages were repaired$' --rate 64M
 expect_success volume export db copy --pool "$servers"
 cmp data copy || fault "other contents after a scrub"
+
+# One that is interrupted says where to go on.
+damage 0 0
+damage 0 2047
+"$rdmabox" volume scrub db --rate 1M --pool "$servers" >out 2>err &
+scrubber=$!
+until has_page 0 0; do
+	kill -0 $scrubber || { show; fault "the first page was not repaired"; }
+	sleep 0.05
+done
+kill -INT $scrubber
+wait $scrubber
+status=$?
+[ "$status" = 130 ] || { show; fault "scrub that is interrupted: exit code $status"; }
+from=$(sed -n 's/.*: interrupted; go on with --from \([0-9]*\)$/\1/p' err)
+[ "${from:-0}" -gt 0 ] && [ "$from" -lt 8388608 ] || { show; fault "does not say where to go on"; }
+scrubs 0 "^$((8388608 - from)) bytes: 1 damaged pages were repaired\$" --from "$from"
 
 damage 0 7
 damage 1 7

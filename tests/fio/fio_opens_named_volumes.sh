@@ -33,7 +33,7 @@ for ((attempt = 0; attempt < 1200; attempt++)); do
 	sleep 0.05
 done
 [ -e "$scratch/filled" ] || { show; fault "the volume is not filled"; }
-expect_bad "volume scratch is open by .*: take_over=1 does that" "${named[@]}" --rw=read
+expect_bad "volume scratch is open by .*, or give take_over=1" "${named[@]}" --rw=read
 kill -KILL "$killed"
 wait "$killed"
 

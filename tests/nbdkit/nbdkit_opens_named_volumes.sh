@@ -35,7 +35,7 @@ refused()
 	rm -f "$scratch/none.socket"
 }
 
-refused "volume disk is open by .*, process $nbdkit_pid; .*: take-over=true does that" \
+refused "volume disk is open by .*, process $nbdkit_pid; close it there, or give take-over=true" \
 	"$servers" name=disk
 kill -KILL "$nbdkit_pid"
 wait "$nbdkit_pid"

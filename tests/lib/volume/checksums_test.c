@@ -11,116 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "include/rdmabox/named_volume.h"
-#include "server/state.h"
+#include "tests/lib/volume/checked.h"
 #include "tests/lib/volume/strayed.h"
-#include "tests/lib/volume/three_servers.h"
 
-#define SLABS 3
-#define REPLICAS 2
-#define SLAB ((uint64_t)TENANT_SLAB_BYTES)
-#define SIZE (SLABS * SLAB)
-#define PAGES ((uint32_t)(SIZE / PAGE))
-#define PLACES 16u /* in all stripes of a slab, each with both parities */
 #define WRITES 500u /* before a writer is killed */
-
-static struct rbx_volume_create_options checked(void)
-{
-	struct rbx_volume_create_options options;
-
-	rbx_volume_create_options_defaults(&options);
-	options.replicas = REPLICAS;
-	options.checksums = 1;
-	return options;
-}
-
-static struct rbx_context *context_of_volume(struct rbx_volume **volume)
-{
-	struct rbx_context *ctx = tenant_context("");
-	struct rbx_volume_options options;
-
-	rbx_volume_options_defaults(&options);
-	options.name = "db";
-	options.take_over = 1;
-	if (rbx_volume_open(ctx, volume, pool, 0, &options))
-		fail_msg("%s", rbx_last_error());
-	return ctx;
-}
-
-static void volume_make(void)
-{
-	struct rbx_volume_create_options options = checked();
-	struct rbx_context *ctx = tenant_context("");
-
-	assert_int_equal(rbx_volume_create(ctx, pool, "db", SIZE, &options), 0);
-	rbx_close(ctx);
-}
-
-static void close_all(struct rbx_context *ctx, struct rbx_volume *volume)
-{
-	assert_int_equal(rbx_volume_close(volume), 0);
-	rbx_close(ctx);
-}
-
-static void volume_remove(void)
-{
-	struct rbx_context *ctx = tenant_context("");
-
-	assert_int_equal(rbx_volume_remove(ctx, pool, "db", 0), 0);
-	rbx_close(ctx);
-}
-
-/* ---- What servers have ---------------------------------------------------------------*/
-
-/* A server's copy of the slab of this offset; NULL: it has none. */
-static uint8_t *slab_at(struct rbx_server *server, uint64_t offset)
-{
-	uint8_t *found = NULL;
-	uint32_t i;
-
-	pthread_mutex_lock(&server->lock);
-	for (i = 0; i < RBX_LENT_SLABS_MAX && !found; i++)
-		if (server->slabs[i].holder && server->slabs[i].map.label == 1 + offset / SLAB)
-			found = server->workers.slabs[i].addr;
-	pthread_mutex_unlock(&server->lock);
-	return found;
-}
-
-/* The nth copy of a page. */
-static uint8_t *copy_of(uint64_t offset, uint32_t nth)
-{
-	uint32_t i;
-
-	for (i = 0; i < SERVERS; i++) {
-		uint8_t *slab = slab_at(servers[i], offset);
-
-		if (slab && !nth--)
-			return slab + offset % SLAB;
-	}
-	fail_msg("there are fewer copies");
-	return NULL;
-}
-
-/* A byte of it is damaged. The server's thread that has read it does not read it now, which a
- * thread sanitizer does not see. */
-__attribute__((no_sanitize("thread"))) static void flip(uint64_t offset, uint32_t nth, uint32_t byte)
-{
-	copy_of(offset, nth)[byte] ^= 1;
-}
-
-/* The checksum that is kept with it. */
-static uint32_t *checksum_of(uint64_t offset, uint32_t nth)
-{
-	uint8_t *slab = copy_of(offset / SLAB * SLAB, nth);
-
-	return (uint32_t *)(slab + SLAB) + offset % SLAB / PAGE;
-}
-
-static void expect_equal_copies(uint64_t offset)
-{
-	assert_memory_equal(copy_of(offset, 0), copy_of(offset, 1), PAGE);
-	assert_int_equal(*checksum_of(offset, 0), *checksum_of(offset, 1));
-}
 
 /* ---- Tests -----------------------------------------------------------------------------*/
 
@@ -184,91 +78,6 @@ static void page_that_is_damaged_at_one_server_is_repaired(void **state)
 	}
 	for (i = 0; i < REPLICAS; i++)
 		assert_true(repaired_count[i]);
-	close_all(ctx, volume);
-	volume_remove();
-}
-
-/* Each server has its turn, so nothing depends on the place. */
-static void scrub_repairs_what_no_read_has_found(void **state)
-{
-	struct rbx_volume *volume;
-	struct rbx_context *ctx;
-	uint32_t i;
-
-	(void)state;
-	volume_make();
-	ctx = context_of_volume(&volume);
-	for (i = 0; i < PLACES; i++)
-		write_page(volume, SLAB + i * SLAB / PLACES);
-	for (i = 0; i < PLACES; i++)
-		flip(SLAB + i * SLAB / PLACES, i / 2 % REPLICAS, i);
-	assert_int_equal(rbx_volume_scrub(volume, 0, SIZE), 0);
-	for (i = 0; i < PLACES; i++) {
-		expect_equal_copies(SLAB + i * SLAB / PLACES);
-		expect_page(volume, SLAB + i * SLAB / PLACES);
-	}
-	assert_int_equal(tenant_stats(ctx).checksum_repairs, PLACES);
-	assert_int_equal(rbx_volume_scrub(volume, PAGE, SIZE - PAGE), 0);
-	assert_int_equal(tenant_stats(ctx).checksum_repairs, PLACES);
-
-	flip(SLAB, 0, 0);
-	flip(SLAB, 1, 1);
-	flip(2 * SLAB - SLAB / PLACES, 0, 2);
-	assert_int_equal(rbx_volume_scrub(volume, 0, SIZE), -EIO);
-	expect_equal_copies(2 * SLAB - SLAB / PLACES);
-	assert_int_equal(rbx_volume_scrub(volume, 0, SIZE + PAGE), -EINVAL);
-	assert_int_equal(rbx_volume_scrub(volume, 0, PAGE + 1), -EINVAL);
-	close_all(ctx, volume);
-	volume_remove();
-}
-
-/* No server has all pages, and each page is at some server: a read of all of them needs both. */
-static void pages_are_repaired_that_are_damaged_at_different_servers(void **state)
-{
-	struct rbx_volume *volume;
-	struct rbx_context *ctx;
-	uint8_t two[2 * PAGE];
-	uint32_t i;
-
-	(void)state;
-	volume_make();
-	ctx = context_of_volume(&volume);
-	for (i = 0; i < 4; i++)
-		write_page(volume, i * PAGE);
-	flip(0, 0, 0);
-	flip(PAGE, 1, 1);
-	assert_int_equal(rbx_read(volume, two, sizeof(two), 0), 0);
-	flip(2 * PAGE, 1, 0);
-	flip(3 * PAGE, 0, 1);
-	assert_int_equal(rbx_volume_scrub(volume, 0, 4 * PAGE), 0);
-	for (i = 0; i < 4; i++) {
-		expect_equal_copies(i * PAGE);
-		expect_page(volume, i * PAGE);
-	}
-	/* One that is damaged at both costs no other its repair. */
-	flip(0, 0, 0);
-	flip(0, 1, 1);
-	flip(PAGE, 0, 0);
-	flip(2 * PAGE, 1, 0);
-	assert_int_equal(rbx_volume_scrub(volume, 0, 4 * PAGE), -EIO);
-	for (i = 1; i < 4; i++)
-		expect_equal_copies(i * PAGE);
-	close_all(ctx, volume);
-	volume_remove();
-}
-
-static void scrub_needs_checksums(void **state)
-{
-	struct rbx_volume_create_options wanted = checked();
-	struct rbx_context *ctx = tenant_context("");
-	struct rbx_volume *volume;
-
-	(void)state;
-	wanted.checksums = 0;
-	assert_int_equal(rbx_volume_create(ctx, pool, "db", SIZE, &wanted), 0);
-	rbx_close(ctx);
-	ctx = context_of_volume(&volume);
-	assert_int_equal(rbx_volume_scrub(volume, 0, SIZE), -EOPNOTSUPP);
 	close_all(ctx, volume);
 	volume_remove();
 }
@@ -465,14 +274,8 @@ int main(void)
 						servers_start, servers_stop),
 		cmocka_unit_test_setup_teardown(page_that_is_damaged_everywhere_is_an_error,
 						servers_start, servers_stop),
-		cmocka_unit_test_setup_teardown(scrub_repairs_what_no_read_has_found, servers_start,
-						servers_stop),
-		cmocka_unit_test_setup_teardown(scrub_needs_checksums, servers_start, servers_stop),
 		cmocka_unit_test_setup_teardown(write_that_failed_leaves_the_page_of_before,
 						servers_start, servers_stop),
-		cmocka_unit_test_setup_teardown(
-			pages_are_repaired_that_are_damaged_at_different_servers, servers_start,
-			servers_stop),
 		cmocka_unit_test_setup_teardown(
 			checksum_that_was_damaged_is_that_of_the_other_replica, servers_start,
 			servers_stop),
