@@ -127,7 +127,8 @@ static uint32_t portion_bytes(const struct rbx_volume *volume, uint64_t offset,
 	uint64_t slab_left = map->slab_mask + 1ull - (offset & map->slab_mask);
 	uint64_t pieces_bytes = (uint64_t)RBX_MAX(volume->control.flow.pool.count / 2, 1u)
 				<< map->shape.cell_shift;
-	uint64_t most_bytes = RBX_MIN(RBX_MIN(pieces_bytes, slab_left), (uint64_t)RBX_SCRUB_PORTION_BYTES);
+	uint64_t most_bytes =
+		RBX_MIN(RBX_MIN(pieces_bytes, slab_left), (uint64_t)RBX_SCRUB_PORTION_BYTES);
 	uint64_t cell_left = map->cell_mask + 1ull - (offset & map->cell_mask);
 
 	/* A range that begins within a cell takes one more piece. */

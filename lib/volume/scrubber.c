@@ -70,8 +70,8 @@ static void *scrubber_main(void *argument)
 	struct pass pass = { .left_bytes = 0 };
 
 	(void)rbx_random(&pass.at_bytes, sizeof(pass.at_bytes)); /* else it is 0 */
-	pass.at_bytes = pass.at_bytes % rbx_volume_size(scrubber->volume) / RBX_SCRUB_PORTION_BYTES *
-			RBX_SCRUB_PORTION_BYTES;
+	pass.at_bytes %= rbx_volume_size(scrubber->volume);
+	pass.at_bytes -= pass.at_bytes % RBX_SCRUB_PORTION_BYTES;
 	do {
 		bytes = portion_scrub(scrubber, &pass);
 		next_ns += bytes ? bytes * SECOND_NS / rate : SECOND_NS;

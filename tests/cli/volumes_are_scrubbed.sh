@@ -16,27 +16,8 @@ start()
 	start_server --memory 16M --slab 4M --memory-file "$memory/$1"
 }
 
-# damage NUMBER PAGE - in the memory of a server: each copy of that page's bytes in its file
-damage()
-{
-	python3 - "$memory/$1" data "$2" <<-'END'
-		import sys
-		memory, data, page = sys.argv[1], sys.argv[2], int(sys.argv[3])
-		with open(data, "rb") as file:
-		    file.seek(4096 * page)
-		    wanted = file.read(4096)
-		with open(memory, "r+b") as file:
-		    at = file.read().find(wanted)
-		    if at < 0:
-		        sys.exit("the page is not there")
-		    file.seek(at + 100)
-		    file.write(b"damaged")
-	END
-	[ $? = 0 ] || fault "page $2 of server $1 was not damaged"
-}
-
-# has_page NUMBER PAGE - a server, in its memory, undamaged
-has_page()
+# page_of NUMBER PAGE - where the undamaged page is in the memory of a server
+page_of()
 {
 	python3 - "$memory/$1" data "$2" <<-'END'
 		import sys
@@ -45,8 +26,20 @@ has_page()
 		    file.seek(4096 * page)
 		    wanted = file.read(4096)
 		with open(memory, "rb") as file:
-		    sys.exit(wanted not in file.read())
+		    at = file.read().find(wanted)
+		if at < 0:
+		    sys.exit(1)
+		print(at)
 	END
+}
+
+# damage NUMBER PAGE - in the memory of a server
+damage()
+{
+	local at
+
+	at=$(page_of "$1" "$2") || fault "page $2 of server $1 is not there"
+	printf damaged | dd of="$memory/$1" bs=1 seek=$((at + 100)) conv=notrunc status=none
 }
 
 # scrubs STATUS PATTERN OPTION... - what it says
@@ -84,7 +77,7 @@ damage 0 0
 damage 0 2047
 "$rdmabox" volume scrub db --rate 1M --pool "$servers" >out 2>err &
 scrubber=$!
-until has_page 0 0; do
+until page_of 0 0 >page; do
 	kill -0 $scrubber || { show; fault "the first page was not repaired"; }
 	sleep 0.05
 done

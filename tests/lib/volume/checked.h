@@ -31,7 +31,7 @@ static inline struct rbx_volume_create_options checked(void)
 }
 
 static inline struct rbx_context *context_of_scrubbed(struct rbx_volume **volume,
-							     uint64_t scrub_rate)
+						      uint64_t scrub_rate)
 {
 	struct rbx_context *ctx = tenant_context("");
 	struct rbx_volume_options options;
