@@ -265,6 +265,8 @@ static void answers_that_are_none_are_refused(void **state)
 	refused_with("200 OK", "{\"header\":{\"revision\":\"1\"},\"kvs\":[{\"key\":\"L290aGVy\",\"mod_revision\":\"1\"}]}", -EPROTO,
 		     "that was not asked for");
 	refused_with("200 OK", "{\"header\":{\"revision\":\"1\"},\"more\":true}", -ENOSPC, "more than 1024");
+	refused_with("400 Bad Request", "CommonName of client sending a request against gateway\n", -EPERM,
+		     "no certificate of a client with a CommonName");
 	refused_with("500 Internal Server Error", "oops", -EREMOTEIO, "HTTP status 500");
 	refused_with("302 Found\r\nLocation: http://127.0.0.1:1/", "", -EPROTO, "HTTP status 302");
 	refused_with("404 Not Found", "404 page not found", -EPROTO, "version 3.4");
