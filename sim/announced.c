@@ -20,6 +20,7 @@
 #include "sim/world.h"
 
 #define AWAY_NS_MAX (15000 * RBX_SIM_MS)
+/* Longer than any lease, wait and silence there is: an hour would be no other case. */
 #define LONG_NS_MAX (120000 * RBX_SIM_MS)
 #define ONE_IN_LONG 4u
 /* Longer than a request takes that waits for a server to be given up. */
