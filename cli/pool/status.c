@@ -134,10 +134,11 @@ static void volume_print(const struct rbx_volume_info *info, int width)
 {
 	char size[32];
 
-	printf("%-*s  %10s  %2" PRIu32 " of %-2" PRIu32 "  %3" PRIu32 " of %-3" PRIu32 "  %-4s  %s\n",
+	printf("%-*s  %10s  %2" PRIu32 " of %-2" PRIu32 "  %3" PRIu32 " of %-3" PRIu32
+	       "  %-5s  %-4s  %s\n",
 	       width, info->name, cli_size_print(info->volume_bytes, size, sizeof(size)),
 	       info->copies, info->replicas, info->servers_there, info->servers,
-	       info->is_open ? "yes" : "no", info->writer);
+	       info->is_whole ? "yes" : "no", info->is_open ? "yes" : "no", info->writer);
 }
 
 /* A volume of which no record was accepted has no servers yet. */
@@ -152,8 +153,8 @@ static void volumes_print(const struct pool_volumes *volumes)
 		return;
 	for (i = 0; i < volumes->count; i++)
 		width = wider(width, strlen(volumes->infos[i].name));
-	printf("\n%-*s  %10s  %-8s  %-10s  %-4s  %s\n", width, "VOLUME", "SIZE", "COPIES", "SERVERS",
-	       "OPEN", "WRITER");
+	printf("\n%-*s  %10s  %-8s  %-10s  %-5s  %-4s  %s\n", width, "VOLUME", "SIZE", "COPIES",
+	       "SERVERS", "WHOLE", "OPEN", "WRITER");
 	for (i = 0; i < volumes->count; i++)
 		volume_print(&volumes->infos[i], width);
 	for (i = 0; i < volumes->count; i++) {

@@ -67,7 +67,7 @@ expect_success pool status "file:$scratch/pool"
 for line in "$one +up +rack=7 " "$two +up +row=1 " "$three +up +rack=8,zone=b,row=1 " \
 	"$three does not say rack=9, as the pool does: what it says counts$" \
 	'rack 7: 1 server up, 64 MiB free$' 'rack 8: 1 server up, 32 MiB free$' \
-	'kept +8 MiB +1 of 1 +2 of 2 +no '; do
+	'kept +8 MiB +1 of 1 +2 of 2 +yes +no '; do
 	grep -qE "^$line" "$scratch/out" || { show; fault "no line \"$line\""; }
 done
 expect_success pool status "file:$scratch/pool" --spread row --json
@@ -84,7 +84,7 @@ expect_refusal '--spread a=b: give the name of a label' pool status "$one" --spr
 kill -KILL "$victim"
 run pool status "file:$scratch/pool"
 [ "$status" = 1 ] || { show; fault "a server is away, and the exit code is $status"; }
-grep -qE "^kept +8 MiB +1 of 1 +1 of 2 " "$scratch/out" || { show; fault "kept has all its servers"; }
+grep -qE "^kept +8 MiB +1 of 1 +1 of 2 +no +no " "$scratch/out" || { show; fault "kept has all its servers"; }
 grep -q '^kept lacks the copies of 1 of its servers' "$scratch/out" || { show; fault "what is missing is not told"; }
 run pool status "$one,$two" # all of them are up
 [ "$status" = 1 ] || { show; fault "a volume lacks a server, and the exit code is $status"; }
