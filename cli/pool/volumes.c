@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * volumes.c - which named volumes the servers of a pool have. Those that are away are not asked once
- * more.
+ * volumes.c - which named volumes the servers of a pool have. Those that are away are not asked
+ * once more.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -39,8 +39,9 @@ static int ask(struct rbx_context *ctx, const char *list, struct pool_volumes *v
 
 	for (;;) {
 		volumes->infos = calloc((size_t)room, sizeof(*volumes->infos));
-		count = volumes->infos ? rbx_volume_list(ctx, list, volumes->infos, (uint32_t)room) :
-					 -ENOMEM;
+		count = -ENOMEM;
+		if (volumes->infos)
+			count = rbx_volume_list(ctx, list, volumes->infos, (uint32_t)room);
 		if (count <= room)
 			break;
 		free(volumes->infos);
