@@ -84,9 +84,10 @@ bool rbx_keeper_is_over(const struct rbx_keeper *keeper);
 bool rbx_keeper_is_done_with(const struct rbx_keeper *keeper, uint32_t server);
 /* Whether a server is OUT, so that it may return. */
 bool rbx_keeper_any_is_out(struct rbx_named *named);
+bool rbx_keeper_is_out(struct rbx_named *named, uint64_t incarnation);
 /* While the server is connected: it makes the volume, or returns (newcomer.h). returns: only if it
  * is OUT. 0; -EAGAIN: it is about to be OUT, and what it has is still needed; -ENOENT: it does not
- * return; -ENOSPC: it drains; -errno; reported. */
+ * return; -ENOSPC: it drains, and knows now that it is not needed; -errno; reported. */
 int rbx_keeper_welcome(struct rbx_named *named, struct rbx_session *session, bool returns,
 		       struct rbx_returned *returned);
 /* The server of this place becomes a member, and former is forgotten. 0; or -errno, reported: it is

@@ -33,6 +33,16 @@ bool rbx_keeper_any_is_out(struct rbx_named *named)
 	return any;
 }
 
+bool rbx_keeper_is_out(struct rbx_named *named, uint64_t incarnation)
+{
+	bool is;
+
+	rbx_lock(&named->lock);
+	is = rbx_membership_place(&named->proposer.membership, incarnation) == RBX_PLACE_OUT;
+	rbx_unlock(&named->lock);
+	return is;
+}
+
 /* What a server has is needed until a record was chosen in which it is OUT; and its vote, until the
  * next one was chosen, before which it was not IN. */
 static bool is_on_its_way_out(struct rbx_named *named, uint64_t incarnation,
@@ -60,9 +70,12 @@ int rbx_keeper_welcome(struct rbx_named *named, struct rbx_session *session, boo
 	if (place == RBX_PLACE_IN || place == RBX_PLACE_COMES)
 		return rbx_error(-EEXIST, "server %s is one of the servers of volume %s already",
 				 rbx_session_name(session), named->record.name);
-	if (rbx_session_drains(session))
+	if (rbx_session_drains(session)) {
+		if (place == RBX_PLACE_OUT)
+			rbx_newcomer_spare(named, session);
 		return rbx_error(-ENOSPC, "server %s drains: it lends nothing to volume %s",
 				 rbx_session_name(session), named->record.name);
+	}
 	if (returns && place == RBX_PLACE_NOT)
 		return rbx_error(-ENOENT, "server %s was none of the servers of volume %s",
 				 rbx_session_name(session), named->record.name);

@@ -108,6 +108,15 @@ int rbx_newcomer_return(struct rbx_named *named, struct rbx_session *session,
 	return err || returned->count ? err : room_try(named, session);
 }
 
+void rbx_newcomer_spare(struct rbx_named *named, struct rbx_session *session)
+{
+	enum rbx_wire_open_mode mode;
+	struct rbx_wire_message m;
+
+	if (!mode_choose(named, session, &mode) && mode == RBX_WIRE_OPEN_ANEW)
+		(void)open_for(named, session, RBX_WIRE_OPEN_RETURN, &m);
+}
+
 int rbx_newcomer_again(struct rbx_named *named, struct rbx_session *session)
 {
 	struct rbx_wire_message m;

@@ -33,6 +33,9 @@ int rbx_newcomer_join(struct rbx_named *named, struct rbx_session *session);
  * is noted. Errors of rbx_newcomer_join(). */
 int rbx_newcomer_return(struct rbx_named *named, struct rbx_session *session,
 			struct rbx_returned *returned);
+/* One that is OUT in the same way drains, and may wait to hear of it: by its own record it may be
+ * needed. It does not return, and what it has stays as it is. Blocks. */
+void rbx_newcomer_spare(struct rbx_named *named, struct rbx_session *session);
 /*
  * A server of the volume that has FAILED (core/held.h) is there again, with what it had. 0;
  * -ESTALE: another client has opened the volume; -errno; reported. Blocks.

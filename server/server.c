@@ -324,14 +324,19 @@ uint64_t rbx_server_incarnation(const struct rbx_server *server)
 	return server->incarnation;
 }
 
-/* With a memory file those of volumes that nobody has open stay where they are. */
+/* With a memory file those of volumes that nobody has open stay where they are. Nobody moves those
+ * of volumes of which the server is OUT. */
 static uint32_t staying_count(const struct rbx_server *s)
 {
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; rbx_remembers(&s->remembered) && i < s->volumes.used; i++)
-		if (s->volumes.kept[i].holder.id && !s->volumes.kept[i].writer)
-			count += rbx_lender_lent_to(s->lender, s->volumes.kept[i].holder.id);
+	for (uint32_t i = 0; i < s->volumes.used; i++) {
+		const struct rbx_kept_volume *kept = &s->volumes.kept[i];
+		bool stays = kept->is_spared || (rbx_remembers(&s->remembered) && !kept->writer);
+
+		if (kept->holder.id && stays)
+			count += rbx_lender_lent_to(s->lender, kept->holder.id);
+	}
 	return count;
 }
 

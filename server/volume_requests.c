@@ -97,6 +97,8 @@ static uint32_t take_back(struct rbx_server *s, struct rbx_client *client, uint6
 	rbx_volume_bind(s, kept, client); /* ends the session before, with its queue pairs */
 	rbx_data_qps_end(s, client);
 	kept->returns_count++;
+	kept->is_spared = true;
+	pthread_cond_broadcast(&s->slab_ended); /* a drain may not wait for it any more */
 	return RBX_REASON_NONE;
 }
 
@@ -282,6 +284,7 @@ static void record_take(struct rbx_server *s, struct rbx_kept_volume *kept,
 		memcpy(kept->reserved_name, kept->record.name, sizeof(kept->reserved_name));
 	}
 	kept->record = *record;
+	kept->is_spared = false;
 	rbx_remember_volume(s, kept);
 	pthread_cond_broadcast(&s->slab_ended); /* a drain may not be waited for any more */
 }

@@ -61,6 +61,8 @@ struct rbx_kept_volume {
 	uint64_t changes_count, losses_count;
 	uint64_t closed_ns; /* when the last writer went, or it was removed */
 	uint64_t returns_count; /* how often it was opened to return */
+	/* A writer has said that the server is OUT and has no vote, and no record came since. */
+	bool is_spared;
 	uint32_t next_free;
 };
 

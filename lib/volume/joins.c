@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "client/join_tries.h"
+#include "client/keeper.h"
 #include "lib/volume/named.h"
 
 RBX_STATIC_ASSERT(RBX_JOIN_ADDRESS_BYTES == RBX_POOL_ADDRESS_BYTES, "of a member");
@@ -188,19 +189,27 @@ out:
 	return outcome;
 }
 
+/* It may not know that it is not needed any more, if it was cut off when it was put OUT. */
+static bool waits_to_be_spared(struct rbx_volume *volume, const struct rbx_pool_member *member)
+{
+	struct rbx_named *named = volume->control.named;
+
+	return named && rbx_keeper_is_out(named, member->incarnation);
+}
+
 static void member_try(struct rbx_volume *volume, const struct rbx_pool_member *member)
 {
 	struct rbx_volume_joins *joins = &volume->joins;
 	enum outcome outcome;
 	int err = 0;
 
-	if (member->draining)
+	if (member->draining && !waits_to_be_spared(volume, member))
 		return;
 	outcome = member_add(volume, member, &err);
 	if (outcome == ADDED)
 		tell(volume, RBX_EVENT_SERVER_ADDED, member->address,
 		     joins->only_returns ? "it is there again" : "it came into the pool");
-	else if (outcome == FAILED_FIRST && is_of_interest(volume, err) &&
+	else if (outcome == FAILED_FIRST && !member->draining && is_of_interest(volume, err) &&
 		 !is_left_out(joins, member->address))
 		tell(volume, RBX_EVENT_SERVER_LEFT_OUT, member->address, rbx_last_error());
 }

@@ -225,6 +225,33 @@ static void server_that_drained_is_put_out_when_the_volume_goes_on(void **state)
 	end(w);
 }
 
+/* It could not be told before, as it was cut off, and does not know how it is with the volume. */
+static void server_that_drains_and_was_put_out_is_told_when_it_is_back(void **state)
+{
+	struct rbx_session *session = (struct rbx_session *)&servers[0];
+	struct world *w = make(3);
+	uint32_t i;
+
+	(void)state;
+	looked_record = w->named.record;
+	opened_mode = RBX_WIRE_OPEN_LOOK;
+	servers[0].drains = true;
+	suspect(w, 0);
+	(void)turn(w);
+	assert_int_equal(rbx_keeper_welcome(&w->named, session, true, NULL), -EAGAIN);
+	for (i = 0; i < 2; i++) {
+		answers(1, 0);
+		answers(2, 0);
+		(void)turn(w);
+	}
+	assert_int_equal(opened_mode, RBX_WIRE_OPEN_LOOK);
+	assert_true(rbx_keeper_is_out(&w->named, 1));
+	assert_false(rbx_keeper_is_out(&w->named, 2));
+	assert_int_equal(rbx_keeper_welcome(&w->named, session, true, NULL), -ENOSPC);
+	assert_int_equal(opened_mode, RBX_WIRE_OPEN_RETURN);
+	end(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -237,6 +264,7 @@ int main(void)
 		cmocka_unit_test(server_that_answers_an_older_record_is_told),
 		cmocka_unit_test(server_that_is_out_is_not_to_note_anything),
 		cmocka_unit_test(server_that_drained_is_put_out_when_the_volume_goes_on),
+		cmocka_unit_test(server_that_drains_and_was_put_out_is_told_when_it_is_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

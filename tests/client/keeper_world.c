@@ -99,17 +99,23 @@ void woken_wait(void)
 struct rbx_wire_record closed_with;
 struct rbx_wire_labels told_labels;
 struct rbx_wire_intents noted_intents;
+struct rbx_wire_record looked_record;
+enum rbx_wire_open_mode opened_mode;
 int talk_err;
 
 int rbx_session_talk(struct rbx_session *session, struct rbx_wire_message *message)
 {
 	(void)session;
-	if (message->type == RBX_WIRE_LABELS)
+	if (message->type == RBX_WIRE_LABELS) {
 		*message = (struct rbx_wire_message){ .labels = told_labels };
-	else if (message->type == RBX_WIRE_INTENTS)
+	} else if (message->type == RBX_WIRE_INTENTS) {
 		noted_intents = message->intents;
-	else
+	} else if (message->type == RBX_WIRE_VOLUME_OPEN) {
+		opened_mode = message->volume_open.mode;
+		*message = (struct rbx_wire_message){ .volume.record = looked_record };
+	} else {
 		closed_with = message->record;
+	}
 	return talk_err;
 }
 

@@ -20,6 +20,9 @@ extern struct rbx_wire_record closed_with;
 /* One that is there again tells these slabs, and notes these intents. */
 extern struct rbx_wire_labels told_labels;
 extern struct rbx_wire_intents noted_intents;
+/* How it was opened last, and what it answered. */
+extern enum rbx_wire_open_mode opened_mode;
+extern struct rbx_wire_record looked_record;
 /* What is asked so ends with this; 0 at first. */
 extern int talk_err;
 

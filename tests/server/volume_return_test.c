@@ -146,6 +146,42 @@ static void who_has_not_looked_has_nothing_return(void **state)
 	named_two_end(&two);
 }
 
+static struct rbx_wire_message in_of_two_members(struct named_two *two,
+						 const struct rbx_wire_volume *volume,
+						 uint64_t version)
+{
+	struct rbx_wire_message accept = named_accept_of(volume, 1, version);
+
+	accept.record.replicas = 2;
+	accept.record.copies = 1;
+	accept.record.members_count = 2;
+	accept.record.incarnations[1] = rbx_server_incarnation(two->world.server);
+	return accept;
+}
+
+/* By its own record it is IN, of a volume that has one copy, and it lends a slab of that. */
+static void drain_ends_when_a_writer_says_that_the_server_is_out(void **state)
+{
+	struct rbx_wire_message accept;
+	struct rbx_wire_volume volume;
+	struct named_two two;
+
+	(void)state;
+	named_two_begin(&two);
+	assert_int_equal(named_open(two.other, RBX_WIRE_OPEN_LOOK, "db", 0, &volume), 0);
+	accept = in_of_two_members(&two, &volume, 2);
+	assert_int_equal(rbx_session_talk(two.writer, &accept), 0);
+	assert_int_equal(rbx_server_drain(two.world.server, 1), -ETIMEDOUT);
+	assert_int_equal(open_to_return(two.other, 1), 0);
+	assert_int_equal(rbx_server_drain(two.world.server, 1), 0);
+	assert_int_equal(only_label(two.other).is_complete, 1);
+	/* It is IN again. */
+	accept = in_of_two_members(&two, &volume, 3);
+	assert_int_equal(rbx_session_talk(two.other, &accept), 0);
+	assert_int_equal(rbx_server_drain(two.world.server, 1), -ETIMEDOUT);
+	named_two_end(&two);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -153,6 +189,7 @@ int main(void)
 		cmocka_unit_test(writer_that_is_shut_out_has_nothing_return),
 		cmocka_unit_test(late_request_changes_nothing),
 		cmocka_unit_test(who_has_not_looked_has_nothing_return),
+		cmocka_unit_test(drain_ends_when_a_writer_says_that_the_server_is_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
