@@ -410,7 +410,8 @@ void rbx_sim_harm_now_and_then(void)
 		random, rbx_sim_world.clients_count)]);
 }
 
-/* One that may not end, as it cannot be spared, waits for volumes to be whole. */
+/* One that may not end, as it cannot be spared, waits for volumes to be whole. One that has fewer
+ * other servers than replicas is not whole before servers come that were started anew. */
 static void drains_end(void)
 {
 	uint64_t until_ns = rbx_sim_now() + DRAINS_END_NS;
@@ -420,6 +421,8 @@ static void drains_end(void)
 			if (rbx_sim_now() > until_ns)
 				rbx_sim_fail("rebuild-ends", "server %u drains, and cannot be spared long after all healed",
 					     rbx_sim_world.servers[i].node);
+			for (uint32_t j = 0; is_emptied() && j < rbx_sim_world.clients_count; j++)
+				rbx_sim_comings_offer(&rbx_sim_world.clients[j]);
 			rbx_sim_sleep(PAUSE_NS_MAX);
 		}
 }
