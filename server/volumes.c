@@ -410,9 +410,11 @@ static bool is_over(const struct rbx_kept_volume *kept, uint64_t now_ns)
 /*
  * A writer puts a server that drains OUT as soon as nothing is left there, and says so; or it has
  * put it OUT while it was cut off, and says so when it is back (client/newcomer.h). Until then it
- * may be needed to open the volume: if the record says one copy, it is. So that is waited for if
- * nobody has the volume open as well, unless the server remembers it. A volume with one replica
- * lets nobody go, and the last server of one cannot be put OUT.
+ * may be needed to open the volume, although it has nothing of it: if the record says one copy, or
+ * if the last writer has not closed the volume, as servers may have been lost meanwhile of which
+ * the record says nothing. So that is waited for if nobody has the volume open as well, unless the
+ * server remembers it. A volume with one replica lets nobody go, and the last server of one cannot
+ * be put OUT.
  */
 static bool needs_us(const struct rbx_server *s, const struct rbx_kept_volume *kept)
 {
@@ -421,7 +423,9 @@ static bool needs_us(const struct rbx_server *s, const struct rbx_kept_volume *k
 	if (!rbx_volume_is_there(kept) || kept->is_spared || !record->epoch ||
 	    record->replicas < 2 || rbx_record_in_count(record) < 2)
 		return false;
-	if (!kept->writer && (record->copies > 1 || rbx_remembers(&s->remembered)))
+	if (!kept->writer && rbx_remembers(&s->remembered))
+		return false;
+	if (!kept->writer && record->copies > 1 && record->flags & RBX_WIRE_EVEN)
 		return false;
 	return rbx_record_has_member(record, s->incarnation) &&
 	       !rbx_record_is_gone(record, s->incarnation);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * volume_return_test.c - a server of a named volume that was OUT, and returns: it keeps what it
- * has, and calls nothing of it complete any more.
+ * has, and calls nothing of it complete any more. And one that drains, for which volumes it waits.
  */
 #include <errno.h>
 
@@ -146,16 +146,16 @@ static void who_has_not_looked_has_nothing_return(void **state)
 	named_two_end(&two);
 }
 
-static struct rbx_wire_message in_of_two_members(struct named_two *two,
+static struct rbx_wire_message in_of_two_members(const struct world *world,
 						 const struct rbx_wire_volume *volume,
-						 uint64_t version)
+						 uint64_t version, uint32_t copies)
 {
 	struct rbx_wire_message accept = named_accept_of(volume, 1, version);
 
 	accept.record.replicas = 2;
-	accept.record.copies = 1;
+	accept.record.copies = copies;
 	accept.record.members_count = 2;
-	accept.record.incarnations[1] = rbx_server_incarnation(two->world.server);
+	accept.record.incarnations[1] = rbx_server_incarnation(world->server);
 	return accept;
 }
 
@@ -169,17 +169,51 @@ static void drain_ends_when_a_writer_says_that_the_server_is_out(void **state)
 	(void)state;
 	named_two_begin(&two);
 	assert_int_equal(named_open(two.other, RBX_WIRE_OPEN_LOOK, "db", 0, &volume), 0);
-	accept = in_of_two_members(&two, &volume, 2);
+	accept = in_of_two_members(&two.world, &volume, 2, 1);
 	assert_int_equal(rbx_session_talk(two.writer, &accept), 0);
 	assert_int_equal(rbx_server_drain(two.world.server, 1), -ETIMEDOUT);
 	assert_int_equal(open_to_return(two.other, 1), 0);
 	assert_int_equal(rbx_server_drain(two.world.server, 1), 0);
 	assert_int_equal(only_label(two.other).is_complete, 1);
 	/* It is IN again. */
-	accept = in_of_two_members(&two, &volume, 3);
+	accept = in_of_two_members(&two.world, &volume, 3, 1);
 	assert_int_equal(rbx_session_talk(two.other, &accept), 0);
 	assert_int_equal(rbx_server_drain(two.world.server, 1), -ETIMEDOUT);
 	named_two_end(&two);
+}
+
+static bool nobody_is_there(struct world *world)
+{
+	return world_stats(world).clients == 0;
+}
+
+/* It lends nothing to that volume, which has all its copies. */
+static int drained_with(uint32_t flags)
+{
+	struct rbx_session *session;
+	struct rbx_wire_message accept;
+	struct rbx_wire_volume volume;
+	struct world world;
+	int err;
+
+	world_begin(&world);
+	session = world_session(&world);
+	assert_int_equal(named_open(session, RBX_WIRE_OPEN_CREATE, "db", 1, &volume), 0);
+	accept = in_of_two_members(&world, &volume, 1, 2);
+	accept.record.flags = flags;
+	assert_int_equal(rbx_session_talk(session, &accept), 0);
+	rbx_session_close(session);
+	world_wait(&world, nobody_is_there);
+	err = rbx_server_drain(world.server, 1);
+	world_stop(&world);
+	return err;
+}
+
+static void drain_waits_for_a_volume_that_was_not_closed(void **state)
+{
+	(void)state;
+	assert_int_equal(drained_with(0), -ETIMEDOUT);
+	assert_int_equal(drained_with(RBX_WIRE_EVEN), 0);
 }
 
 int main(void)
@@ -190,6 +224,7 @@ int main(void)
 		cmocka_unit_test(late_request_changes_nothing),
 		cmocka_unit_test(who_has_not_looked_has_nothing_return),
 		cmocka_unit_test(drain_ends_when_a_writer_says_that_the_server_is_out),
+		cmocka_unit_test(drain_waits_for_a_volume_that_was_not_closed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
