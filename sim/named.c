@@ -4,7 +4,9 @@
  * client that crashes leaves to the next one.
  */
 #include <stdio.h>
+#include <string.h>
 
+#include "client/keeper.h"
 #include "client/named.h"
 #include "include/rdmabox/named_volume.h"
 #include "lib/volume/volume.h"
@@ -237,6 +239,42 @@ void rbx_sim_named_left(struct rbx_sim_client *client)
 bool rbx_sim_named_needs_all(const struct rbx_sim_client *client)
 {
 	return (client->volume ? in_count(client->volume) : client->left_in_count) < 3;
+}
+
+/* It knows which member is, or was, at this address, if any. */
+static bool knows_member_at(const struct rbx_volume *volume, const char *address)
+{
+	const struct rbx_volume_control *control = &volume->control;
+
+	for (uint32_t i = 0; i < control->server_count; i++)
+		if (control->servers[i].peer &&
+		    !strcmp(rbx_peer_name(control->servers[i].peer), address) &&
+		    rbx_record_has_member(&control->named->record,
+					  rbx_upkeep_server_incarnation(&control->upkeep, i)))
+			return true;
+	return rbx_keeper_former_at(control->keeper, address) != 0;
+}
+
+uint32_t rbx_sim_named_strangers(const struct rbx_sim_client *client)
+{
+	const struct rbx_volume *volume = client->volume;
+	uint32_t count = 0;
+
+	if (!volume || !volume->control.keeper || rbx_sim_world.has_memory_files ||
+	    rbx_sim_world.has_store)
+		return 0;
+	for (uint32_t i = 0; i < rbx_sim_world.servers_count; i++) {
+		const struct rbx_sim_server *server = &rbx_sim_world.servers[i];
+		char address[16];
+
+		snprintf(address, sizeof(address), "n%u:7000", server->node);
+		if ((server->server || !server->is_for_good) &&
+		    !rbx_record_has_member(&volume->control.named->record,
+					   rbx_sim_server_incarnation(server->node)) &&
+		    !knows_member_at(volume, address))
+			count++;
+	}
+	return count;
 }
 
 uint32_t rbx_sim_named_members(const struct rbx_sim_client *client)

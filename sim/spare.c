@@ -31,11 +31,14 @@ static bool any_announced_needs_all(void)
 
 /* A server that was started anew may be a member beside its former self, which is OUT, if a client
  * did not know which one that was (client/emptied.h). The next open takes the former one for one
- * that it does not find, so until it is forgotten no other server may end. */
+ * that it does not find, so until it is forgotten no other server may end; nor before one has come
+ * that will be a member in this way: it may become one while the other server ends. */
 static bool any_has_former_members(void)
 {
 	for (uint32_t i = 0; i < rbx_sim_world.clients_count; i++)
-		if (rbx_sim_named_members(&rbx_sim_world.clients[i]) > rbx_sim_world.servers_count)
+		if (rbx_sim_named_members(&rbx_sim_world.clients[i]) +
+			    rbx_sim_named_strangers(&rbx_sim_world.clients[i]) >
+		    rbx_sim_world.servers_count)
 			return true;
 	return false;
 }

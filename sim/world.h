@@ -226,6 +226,9 @@ void rbx_sim_named_left(struct rbx_sim_client *client);
 bool rbx_sim_named_needs_all(const struct rbx_sim_client *client);
 /* How many servers the record of its volume names, or did when it was left. */
 uint32_t rbx_sim_named_members(const struct rbx_sim_client *client);
+/* How many servers are there, or start again, that it will take for new ones at addresses of which
+ * it does not know who was there. */
+uint32_t rbx_sim_named_strangers(const struct rbx_sim_client *client);
 /* A server has come to it, or has returned. */
 void rbx_sim_named_returned(struct rbx_volume *volume);
 /* Whether the next client may rely on it that all replicas are there: enough servers have accepted
