@@ -264,6 +264,21 @@ static bool is_failover(const struct rbx_piece *piece, const struct rbx_part *pa
 	       (status != -EBADMSG || piece->tried_mask & part->bit);
 }
 
+/* A read that failed at a server which has come again meanwhile may be sent there once more. That
+ * is bounded: servers come seldom. */
+static void came_again_forget(struct rbx_flow *flow, struct rbx_piece *piece)
+{
+	uint32_t mask = piece->failed_mask;
+
+	for (; mask; mask &= mask - 1) {
+		uint32_t slot = (uint32_t)__builtin_ctz(mask);
+
+		if (!rbx_held_has_failed(&flow->held,
+					 rbx_replica_server(rbx_slab_replica(piece->slab, slot))))
+			piece->failed_mask &= (uint8_t)~(1u << slot);
+	}
+}
+
 /* Whether a part that failed is done, with this status; else it waits (held.h). The slab is noted,
  * so that the upkeep thread is woken. */
 static bool is_done(struct rbx_flow *flow, struct rbx_part *part, int32_t *status)
@@ -274,8 +289,11 @@ static bool is_done(struct rbx_flow *flow, struct rbx_part *part, int32_t *statu
 	    rbx_status_class(*status) == RBX_STATUS_LOCAL)
 		return true;
 	verdict = rbx_held_take(&flow->held, part);
-	if (verdict == RBX_HELD_FAILS)
+	if (verdict == RBX_HELD_FAILS) {
 		*status = -EIO;
+		if (part->piece->state == RBX_PIECE_READING)
+			came_again_forget(flow, part->piece);
+	}
 	part->piece->slab->attention |= verdict == RBX_HELD_WAITS;
 	return verdict != RBX_HELD_WAITS;
 }

@@ -124,6 +124,26 @@ static void read_that_failed_for_good_goes_on_to_the_other_replica(void **state)
 	host_free(host);
 }
 
+/* It failed at the first one, and waits for the second one to be judged. Meanwhile the first one is
+ * there again. */
+static void read_that_failed_is_sent_to_a_server_that_has_come_again(void **state)
+{
+	uint32_t server;
+	struct host *host = make_reading(&server);
+
+	(void)state;
+	rbx_flow_go_on(&host->flow, rbx_held_failed(&host->flow.held, server));
+	assert_true(host_poll_one(host, 0, -EREMOTEIO, false));
+	assert_true(host_poll_one(host, 0, -EREMOTEIO, false));
+	rounds(host);
+	assert_int_equal(host_ended(host, -EIO), 0);
+	rbx_held_renew(&host->flow.held, server);
+	rbx_flow_go_on(&host->flow, rbx_held_failed(&host->flow.held, !server));
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	host_free(host);
+}
+
 /* Of two that have the slab one has FAILED: the copy is made of the other one. */
 static void copy_is_read_where_nothing_has_failed(void **state)
 {
@@ -427,6 +447,7 @@ int main(void)
 		cmocka_unit_test(write_that_missed_a_replica_waits_for_the_record),
 		cmocka_unit_test(read_that_failed_waits_for_the_record),
 		cmocka_unit_test(read_that_failed_for_good_goes_on_to_the_other_replica),
+		cmocka_unit_test(read_that_failed_is_sent_to_a_server_that_has_come_again),
 		cmocka_unit_test(copy_is_read_where_nothing_has_failed),
 		cmocka_unit_test(write_ends_in_an_error_if_there_is_no_record),
 		cmocka_unit_test(copy_that_fails_rests_and_costs_no_replica),
