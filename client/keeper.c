@@ -7,6 +7,7 @@
 #include "client/session.h"
 #include "core/extents.h"
 #include "core/last_copies.h"
+#include "core/membership_change.h"
 #include "core/status.h"
 
 #define AGAIN_NS (RBX_UPKEEP_RETRY_MS * 1000000ull)
@@ -223,33 +224,47 @@ void rbx_keeper_put_out(struct rbx_keeper *keeper, const struct rbx_server_set *
 	rbx_keeper_propose(keeper);
 }
 
-/* Puts servers that have failed out, but for the last one that votes. */
+/* The record would wait for ever for servers that it puts out, as these cannot come again then. So
+ * they have FAILED, and the volume is over until enough of them are there again. */
+static void too_many_failed(struct rbx_keeper *keeper, const struct rbx_server_set *servers)
+{
+	uint32_t i;
+
+	for (i = 0; i < RBX_MEMBERS_MAX; i++)
+		if (rbx_server_set_has(servers, i))
+			rbx_keeper_failed(keeper, i);
+}
+
+/* Puts servers that have failed out, if those that are left can accept that. */
 static void failed_put_out(struct rbx_keeper *keeper, const struct rbx_server_set *servers)
 {
 	struct rbx_server_set going = { .words = { 0 } };
 	struct rbx_membership next;
-	uint32_t i, voters_count = 0;
+	uint32_t i;
 
 	rbx_membership_next(&next, &keeper->named->proposer.membership);
-	for (i = 0; i < next.count; i++)
-		voters_count += next.members[i].state == RBX_MEMBER_IN;
 	for (i = 0; i < RBX_MEMBERS_MAX; i++) {
 		uint64_t incarnation;
 
 		if (!rbx_server_set_has(servers, i))
 			continue;
 		incarnation = rbx_upkeep_server_incarnation(&keeper->control->upkeep, i);
-		if (!is_voter(&next, incarnation) || voters_count == 1) {
+		if (!is_voter(&next, incarnation)) {
 			rbx_keeper_failed(keeper, i);
 			continue;
 		}
 		rbx_membership_find(&next, incarnation)->state = RBX_MEMBER_OUT;
-		voters_count--;
 		rbx_server_set_add(&going, i);
-		rbx_peer_renounce(rbx_keeper_peer(keeper, i), "it is put out of the volume");
 	}
 	if (!rbx_server_set_count(&going))
 		return;
+	if (!rbx_membership_is_acceptable(&next)) {
+		too_many_failed(keeper, &going);
+		return;
+	}
+	for (i = 0; i < RBX_MEMBERS_MAX; i++)
+		if (rbx_server_set_has(&going, i))
+			rbx_peer_renounce(rbx_keeper_peer(keeper, i), "it is put out of the volume");
 	rbx_record_copies_lose(&keeper->named->record, rbx_server_set_count(&going));
 	rbx_keeper_put_out(keeper, &going, &next);
 }

@@ -15,6 +15,7 @@
 #include "client/keeper_state.h"
 
 #include "client/session.h"
+#include "core/membership_change.h"
 #include "core/status.h"
 
 #define LOOK_NS (RBX_UPKEEP_RETRY_MS * 1000000ull)
@@ -53,24 +54,24 @@ void rbx_keeper_drains_begin(struct rbx_keeper *keeper)
 	struct rbx_upkeep *upkeep = &keeper->control->upkeep;
 	struct rbx_server_set empty = { .words = { 0 } };
 	struct rbx_membership next;
-	uint32_t i, stay_count = 0;
+	uint32_t i;
 
 	rbx_membership_next(&next, &keeper->named->proposer.membership);
-	for (i = 0; i < next.count; i++)
-		stay_count += next.members[i].state == RBX_MEMBER_IN;
 	for (i = 0; i < RBX_MEMBERS_MAX; i++) {
 		struct rbx_member *member;
 
 		if (!drains(keeper, i) || !rbx_upkeep_server_leaves(upkeep, i) ||
-		    !rbx_upkeep_server_is_empty(upkeep, i) || stay_count == 1)
+		    !rbx_upkeep_server_is_empty(upkeep, i))
 			continue;
 		/* Those of other places may be written by the thread that adds servers. */
 		member = rbx_membership_find(&next, rbx_upkeep_server_incarnation(upkeep, i));
 		if (!member || member->state != RBX_MEMBER_IN)
 			continue;
 		member->state = RBX_MEMBER_OUT;
-		stay_count--;
-		rbx_server_set_add(&empty, i);
+		if (rbx_membership_is_acceptable(&next))
+			rbx_server_set_add(&empty, i);
+		else /* with the next record, or never: the last one stays */
+			member->state = RBX_MEMBER_IN;
 	}
 	if (rbx_server_set_count(&empty))
 		rbx_keeper_put_out(keeper, &empty, &next);

@@ -79,6 +79,34 @@ static void last_server_stays_in(void **state)
 	end(w);
 }
 
+/* Two of three have nothing. One server could not have a record accepted that puts both out, as two
+ * votes are needed. */
+static void so_many_are_put_out_as_others_can_accept(void **state)
+{
+	struct world *w = make(3);
+
+	(void)state;
+	servers[0].drains = servers[1].drains = true;
+	(void)turn(w);
+	(void)turn(w);
+	assert_int_equal(servers[2].asks_count, 1);
+	assert_false(rbx_record_is_in(&servers[2].asked.record, 1));
+	assert_true(rbx_record_is_in(&servers[2].asked.record, 2));
+	answers(1, 0);
+	answers(2, 0);
+	(void)turn(w);
+	answers(1, 0);
+	answers(2, 0);
+	(void)turn(w); /* the first one is told */
+	answers(0, 0);
+	(void)turn(w);
+	assert_true(is_down(w, 0));
+	assert_int_equal(servers[2].asks_count, 3);
+	assert_false(rbx_record_is_in(&servers[2].asked.record, 2));
+	assert_false(w->keeper.is_over);
+	end(w);
+}
+
 /* The first of two servers was empty and is OUT, and is asked to accept that. */
 static struct world *is_being_told(void)
 {
@@ -258,6 +286,7 @@ int main(void)
 		cmocka_unit_test(empty_server_is_put_out_and_told_at_the_end),
 		cmocka_unit_test(server_that_has_something_stays_in),
 		cmocka_unit_test(last_server_stays_in),
+		cmocka_unit_test(so_many_are_put_out_as_others_can_accept),
 		cmocka_unit_test(refusal_of_a_server_that_is_out_ends_nothing),
 		cmocka_unit_test(server_that_could_not_be_told_is_told_again),
 		cmocka_unit_test(server_that_was_told_late_is_not_asked_again),

@@ -99,6 +99,23 @@ static void too_few_servers_are_left_all_fails(void **state)
 	end(w);
 }
 
+/* Two of four could never accept a record without the third one, and that one would not come again
+ * after the record had put it out. */
+static void servers_that_are_too_many_to_be_put_out_may_come_again(void **state)
+{
+	struct world *w = make(4);
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 3; i++)
+		suspect(w, i);
+	(void)turn(w);
+	assert_int_equal(servers[3].asks_count, 0);
+	for (i = 0; i < 3; i++)
+		assert_true(has_failed(w, i) && w->control.servers[i].has_failed);
+	end(w);
+}
+
 static void another_client_has_the_volume_all_fails(void **state)
 {
 	struct world *w = make(3);
@@ -346,6 +363,7 @@ int main(void)
 		cmocka_unit_test(answer_counts_for_the_record_that_was_asked_for),
 		cmocka_unit_test(server_that_is_away_is_asked_again),
 		cmocka_unit_test(too_few_servers_are_left_all_fails),
+		cmocka_unit_test(servers_that_are_too_many_to_be_put_out_may_come_again),
 		cmocka_unit_test(another_client_has_the_volume_all_fails),
 		cmocka_unit_test(last_copy_is_not_put_out),
 		cmocka_unit_test(copy_that_may_be_the_last_is_not_put_out_yet),

@@ -43,6 +43,24 @@ static void new_member_is_in_and_needs_the_votes_of_before(void **state)
 	assert_false(rbx_membership_is_joint(&m));
 }
 
+static void change_is_accepted_by_those_that_stay(void **state)
+{
+	struct rbx_membership m = make(4, true), next;
+
+	(void)state;
+	rbx_membership_next(&next, &m);
+	assert_true(rbx_membership_is_acceptable(&next));
+	rbx_membership_find(&next, 1)->state = RBX_MEMBER_OUT;
+	rbx_membership_find(&next, 2)->state = RBX_MEMBER_OUT;
+	assert_true(rbx_membership_is_acceptable(&next));
+	rbx_membership_find(&next, 3)->state = RBX_MEMBER_OUT;
+	assert_false(rbx_membership_is_acceptable(&next)); /* two votes of before */
+	m = make(1, true);
+	rbx_membership_next(&next, &m);
+	rbx_membership_find(&next, 1)->state = RBX_MEMBER_OUT;
+	assert_false(rbx_membership_is_acceptable(&next)); /* nobody is left */
+}
+
 static void place_tells_what_a_server_is(void **state)
 {
 	struct rbx_membership m = make(3, true), first = make(3, false);
@@ -147,6 +165,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(new_member_is_in_and_needs_the_votes_of_before),
+		cmocka_unit_test(change_is_accepted_by_those_that_stay),
 		cmocka_unit_test(place_tells_what_a_server_is),
 		cmocka_unit_test(full_membership_takes_no_more),
 		cmocka_unit_test(server_that_was_out_is_in_again),
