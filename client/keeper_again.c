@@ -98,7 +98,7 @@ static bool begin(struct rbx_keeper *keeper)
 	rbx_held_renew(&control->flow.held, newcomer->server);
 	/* While another client may have the volume, what this one says does not count. */
 	RBX_STORE_RELEASE(&control->servers[newcomer->server].is_shunned, keeper->is_over);
-	rbx_upkeep_server_added(&control->upkeep, newcomer->server);
+	rbx_upkeep_server_comes(&control->upkeep, newcomer->server);
 	return true;
 }
 
@@ -149,6 +149,7 @@ void rbx_keeper_again_go_on(struct rbx_keeper *keeper)
 	RBX_STORE_RELEASE(&control->servers[newcomer->failed_place].has_failed, false);
 	rbx_intents_not_wanted(&keeper->intents, newcomer->failed_place);
 	rbx_upkeep_server_down(&control->upkeep, newcomer->failed_place);
+	rbx_upkeep_server_added(&control->upkeep, newcomer->server);
 	if (RBX_LOAD_ACQUIRE(&control->servers[newcomer->server].is_given_up)) /* meanwhile */
 		rbx_held_suspect(&control->flow.held, newcomer->server);
 	rbx_keeper_newcomer_over(newcomer, 0);

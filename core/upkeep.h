@@ -131,6 +131,11 @@ void rbx_upkeep_server_failed(struct rbx_upkeep *upkeep, uint32_t server);
 int rbx_upkeep_server_connected(struct rbx_upkeep *upkeep, uint32_t server,
 				uint64_t incarnation, uint32_t *other);
 /* The server was connected, in a volume that is open, for a place that
+ * rbx_upkeep_server_place() gave. It is the one of another place, and its replicas are about to be
+ * found here. Until rbx_upkeep_server_added() nothing is borrowed from it: a slab that it still has
+ * at the other place would have two replicas there. */
+void rbx_upkeep_server_comes(struct rbx_upkeep *upkeep, uint32_t server);
+/* The server was connected, in a volume that is open, for a place that
  * rbx_upkeep_server_place() gave. */
 void rbx_upkeep_server_added(struct rbx_upkeep *upkeep, uint32_t server);
 /* A server is dead. Any thread; a round does the rest. */

@@ -154,6 +154,13 @@ int rbx_upkeep_server_connected(struct rbx_upkeep *upkeep, uint32_t server,
 	return 0;
 }
 
+void rbx_upkeep_server_comes(struct rbx_upkeep *upkeep, uint32_t server)
+{
+	rbx_lock(&upkeep->servers_lock);
+	rbx_volume_map_take_place(upkeep->flow->map, server);
+	rbx_unlock(&upkeep->servers_lock);
+}
+
 void rbx_upkeep_server_added(struct rbx_upkeep *upkeep, uint32_t server)
 {
 	rbx_lock(&upkeep->servers_lock);

@@ -205,11 +205,16 @@ int rbx_volume_map_grow(struct rbx_volume_map *map, uint64_t size_bytes)
 	return err;
 }
 
-void rbx_volume_map_add_server(struct rbx_volume_map *map, uint32_t server)
+void rbx_volume_map_take_place(struct rbx_volume_map *map, uint32_t server)
 {
 	RBX_ASSERT(server <= map->server_count && server < RBX_SERVERS_MAX);
 	if (server == map->server_count)
 		RBX_STORE_RELEASE(&map->server_count, server + 1);
+}
+
+void rbx_volume_map_add_server(struct rbx_volume_map *map, uint32_t server)
+{
+	rbx_volume_map_take_place(map, server);
 	rbx_server_set_add(&map->servers_up, server);
 }
 

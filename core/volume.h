@@ -133,7 +133,9 @@ static inline uint32_t rbx_volume_map_aim(const struct rbx_volume_map *map,
 	return piece->length_bytes;
 }
 
-/* Adds a server, at the next place of the table or one that is free again. */
+/* A server gets the next place of the table, or one that is free again. */
+void rbx_volume_map_take_place(struct rbx_volume_map *map, uint32_t server);
+/* The same; from now on slabs are borrowed from it. */
 void rbx_volume_map_add_server(struct rbx_volume_map *map, uint32_t server);
 void rbx_volume_map_server_down(struct rbx_volume_map *map, uint32_t server);
 

@@ -66,9 +66,12 @@ static void server_with_the_last_copy_comes_again_with_it(void **state)
 	(void)turn(w);
 	assert_int_equal(rbx_replica_server(replica), 0);
 	assert_false(w->control.servers[PLACE].is_shunned);
+	/* It lends nothing yet: that slab would have two replicas there. */
+	assert_false(rbx_server_set_has(&w->control.flow.map->servers_up, PLACE));
 	rbx_replica_land(replica);
 	(void)turn(w);
 	assert_int_equal(came(&comer), 0);
+	assert_true(rbx_server_set_has(&w->control.flow.map->servers_up, PLACE));
 	assert_int_equal(rbx_replica_server(replica), PLACE);
 	assert_int_equal(rbx_replica_addr(replica), 10ull * RBX_SLAB_BYTES_MIN);
 	assert_int_equal(replica->rkey, 10);
