@@ -78,36 +78,55 @@ static bool any_is_away(const struct rbx_volume_control *control)
 	return false;
 }
 
-void rbx_sim_outage_look(struct rbx_sim_client *client)
+/* Without a lock: no fiber runs meanwhile. */
+static bool has_failed(const struct rbx_held *held, uint32_t server)
 {
-	if (rbx_sim_world.may_fail && is_over(client))
-		client->over_at_ns = rbx_sim_now();
-	if (rbx_sim_world.may_fail && any_is_away(&client->volume->control))
-		client->away_at_ns = rbx_sim_now();
+	return !rbx_server_set_has(&held->out, server) &&
+	       (held->ends || rbx_server_set_has(&held->failed, server));
 }
 
 /* Whether a server may be asked for what is in a slab: what is sent to one that has FAILED
  * fails. */
-static bool is_readable(struct rbx_flow *flow, uint32_t index)
+static bool is_readable(const struct rbx_flow *flow, uint32_t index)
 {
 	const struct rbx_slab *slab = rbx_slab_at(&flow->map->shape, index);
 
 	for (uint32_t mask = slab->read_mask; mask; mask &= mask - 1)
-		if (!rbx_held_has_failed(&flow->held,
-					 rbx_replica_server(rbx_slab_replica(
-						 slab, (uint32_t)__builtin_ctz(mask)))))
+		if (!has_failed(&flow->held,
+				rbx_replica_server(rbx_slab_replica(
+					slab, (uint32_t)__builtin_ctz(mask)))))
 			return true;
 	return slab->blank;
 }
 
-static bool is_all_readable(const struct rbx_sim_client *client, const struct rbx_request *request)
+void rbx_sim_outage_look(struct rbx_sim_client *client)
 {
+	const struct rbx_flow *flow = &client->volume->control.flow;
+
+	if (!rbx_sim_world.may_fail)
+		return;
+	if (is_over(client))
+		client->over_at_ns = rbx_sim_now();
+	if (any_is_away(&client->volume->control))
+		client->away_at_ns = rbx_sim_now();
+	RBX_ASSERT(flow->map->slab_count <= RBX_SIM_SLABS_MAX);
+	for (uint32_t i = 0; i < flow->map->slab_count; i++)
+		if (!is_readable(flow, i))
+			client->unreadable_at_ns[i] = rbx_sim_now();
+}
+
+/* From its beginning on. A server that has the only replica may come again just before a read ends
+ * that had been sent to its former place. */
+static bool was_all_readable(const struct rbx_sim_client *client, const struct rbx_sim_slot *slot)
+{
+	const struct rbx_request *request = &slot->request;
 	uint64_t last = request->offset + request->length_bytes - 1;
 	uint64_t i;
 
 	for (i = request->offset / rbx_sim_world.slab_bytes;
 	     i <= last / rbx_sim_world.slab_bytes; i++)
-		if (!is_readable(&client->volume->control.flow, (uint32_t)i))
+		if (client->unreadable_at_ns[i] >= slot->at_ns ||
+		    !is_readable(&client->volume->control.flow, (uint32_t)i))
 			return false;
 	return true;
 }
@@ -124,7 +143,7 @@ bool rbx_sim_outage_excuses(const struct rbx_sim_client *client, const struct rb
 	was_over = client->over_at_ns >= slot->at_ns || is_over(client);
 	were_away = client->away_at_ns >= slot->at_ns || any_is_away(&client->volume->control);
 	if (!was_over && (request->op == RBX_READ || !were_away) &&
-	    is_all_readable(client, request))
+	    was_all_readable(client, slot))
 		return false;
 	rbx_sim_tally(RBX_SIM_TALLY_away_requests, 1);
 	return true;

@@ -47,6 +47,8 @@
 /* Writers of a volume, as the words name them: a client, a later one in its place, and from
  * here on the visits of one. */
 #define RBX_SIM_VISITS_FIRST 112u
+/* Slabs of a volume; half of them before it grows (client.c). */
+#define RBX_SIM_SLABS_MAX 16u
 /* Threads of a client's program, and requests that one of them has outstanding. */
 #define RBX_SIM_THREADS_MAX 4u
 #define RBX_SIM_DEPTH_MAX 64u
@@ -125,8 +127,9 @@ struct rbx_sim_client {
 	/* It has crashed, its named volume had all replicas, and the record says so. */
 	bool left_all_copies;
 	uint32_t left_out_count; /* servers of that volume that were OUT then */
-	/* The last moments when its volume was over, and when servers of it were away (outage.c) */
-	uint64_t over_at_ns, away_at_ns;
+	/* The last moments when its volume was over, when servers of it were away, and when no
+	 * server could be asked for what is in a slab (outage.c) */
+	uint64_t over_at_ns, away_at_ns, unreadable_at_ns[RBX_SIM_SLABS_MAX];
 	uint32_t left_in_count; /* and IN */
 	uint32_t left_members_count; /* all of its servers */
 	struct rbx_sim_fiber *starts; /* starts its machine again */
