@@ -85,7 +85,8 @@ restart_server()
 		write_file
 	done
 	eventually is away "$number" || fault "a server that was killed is not missed"
-	start "$number"
+	start "$number" # it has lost all: for the volume it is a new one
+	expect_success page add-server --name "$name" "${addresses[number]}"
 	for ((i = RANDOM % 4; i > 0; i--)); do
 		write_file
 	done
