@@ -40,11 +40,14 @@ struct rbx_peer_events {
 	/*
 	 * The server has not answered for the peer timeout. The owner gives up what it can do
 	 * without: fragments for which wait() is false then end with -EHOSTUNREACH. Returns
-	 * whether some data is left that only this server has. Then it is tried for longer,
+	 * whether some data is left that only this server has, or that it may come back with.
+	 * Then it is tried for longer,
 	 * and hold() is called again from time to time. NULL: there is never such data.
 	 */
 	bool (*hold)(struct rbx_peer *peer, void *user);
 	bool (*wait)(const struct rbx_fragment *fragment);
+	/* The session was resumed, whether hold() was called or not. NULL: nothing to do. */
+	void (*back)(struct rbx_peer *peer, void *user);
 	void *user;
 };
 

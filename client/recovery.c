@@ -144,6 +144,8 @@ static void resume(struct rbx_peer *peer, uint64_t until_ns)
 		return;
 	end(peer, ended);
 	rbx_notice_phase(peer, RBX_PEER_UP, "");
+	if (peer->events.back)
+		peer->events.back(peer, peer->events.user);
 	rbx_peer_combine(peer);
 	if (again)
 		rbx_peer_note_broken(peer, "it broke while it was resumed");

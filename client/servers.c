@@ -88,8 +88,18 @@ static bool peer_hold(struct rbx_peer *peer, void *user)
 	struct rbx_volume_server *server = user;
 
 	(void)peer;
+	rbx_upkeep_server_silent(&server->control->upkeep, index_of(server));
 	return rbx_last_copies_hold(&server->control->flow, index_of(server),
 				    server_is_up);
+}
+
+/* It has kept what it has lent. */
+static void peer_back(struct rbx_peer *peer, void *user)
+{
+	struct rbx_volume_server *server = user;
+
+	(void)peer;
+	rbx_upkeep_server_back(&server->control->upkeep, index_of(server));
 }
 
 /* ---- For the flow ------------------------------------------------------------- */
@@ -251,6 +261,7 @@ int rbx_volume_server_open(struct rbx_volume_control *control, uint32_t index)
 		.drains = peer_drains,
 		.hold = peer_hold,
 		.wait = rbx_last_copies_wait,
+		.back = peer_back,
 		.user = &control->servers[index],
 	};
 	struct rbx_peer *peer;

@@ -2,6 +2,8 @@
 /* last_copies.c - see last_copies.h. */
 #include "core/last_copies.h"
 
+#include "core/slab_away.h"
+
 static uint32_t server_of(const struct rbx_slab *slab, uint32_t slot)
 {
 	return rbx_replica_server(rbx_slab_replica(slab, slot));
@@ -82,7 +84,8 @@ bool rbx_last_copies_hold(struct rbx_flow *flow, uint32_t server,
 		    !is_elsewhere(flow, slab, server, is_up))
 			some_stay = true;
 		else if (!map->shape.is_guarded)
-			some_went |= rbx_slab_server_down(slab, server);
+			some_went |= rbx_slab_server_silent(slab, server);
+		some_stay |= rbx_slab_is_away(slab, server);
 		(void)rbx_attention_note(&map->attention, slab);
 		rbx_slab_unlock(slab);
 	}

@@ -9,7 +9,8 @@
  * it has none, giving up gains nothing. So the copies of a silent server are given up slab by
  * slab: at once if the slab has another copy, and the others when half of the lease is over
  * (peer_state.h decides when). Until then requests to these slabs wait. In the same way a
- * server is kept while no other one is up, since no other could lend then.
+ * server is kept while no other one is up, since no other could lend then; and while it may come
+ * back with replicas that are done without meanwhile (slab_away.h).
  *
  * A server of a named volume is given up as a whole, and by the record (held.h): nothing of it
  * is given up here.
@@ -29,8 +30,9 @@ void rbx_last_copies_needed(struct rbx_flow *flow, const struct rbx_server_set *
 
 /*
  * Gives up the replicas of a silent server whose slabs have all acknowledged data at a server
- * that is up, and wakes the upkeep thread if there were any. Returns whether some stay
- * because there is no other copy, or because no other server is up. Looks at all slabs.
+ * that is up, and wakes the upkeep thread if there were any. Returns whether the server is not
+ * to be given up: some replicas stay because there is no other copy, or are AWAY; or no other
+ * server is up. Looks at all slabs.
  */
 bool rbx_last_copies_hold(struct rbx_flow *flow, uint32_t server,
 			  rbx_server_is_up *is_up);

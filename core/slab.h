@@ -47,6 +47,9 @@
  * writes from before that step. The replica is read only when all cells are there. A replica
  * that may differ in some cells only is REBUILDING too, until these are copied.
  *
+ * Of a volume without a name a replica whose server is only silent is AWAY, and not lost
+ * (slab_away.h): it is there again if the server is, and lacks what was written meanwhile.
+ *
  * A lost replica keeps its memory until nothing is under way to it; then the host can give
  * the memory back. So no late write reaches a slab of another client.
  *
@@ -76,8 +79,9 @@ enum rbx_replica_state {
 	RBX_REPLICA_LEAVING, /* live, but its server wants the memory back */
 	RBX_REPLICA_LOST, /* failed or replaced: takes nothing new */
 	/* Was complete, its server was OUT, and is there again: takes every write, and is
-	 * REBUILDING as soon as the slab has a record. */
+	 * REBUILDING as soon as the slab has a record. Or it was AWAY. */
 	RBX_REPLICA_RETURNED,
+	RBX_REPLICA_AWAY, /* was live, and its server is silent: takes nothing (slab_away.h) */
 };
 
 struct rbx_extents;
@@ -101,6 +105,8 @@ struct rbx_slab_shape {
 	struct rbx_slab_group *groups; /* RBX_SLAB_LOCKS of them */
 	struct rbx_slab_table table; /* of the slabs */
 	uint32_t *checksums; /* of each page; NULL: none (checksum.h) */
+	/* Atomic: a word of each slab, or NULL: then no replica is AWAY (slab_away.h). */
+	uint64_t *missed;
 	struct rbx_slab_records *records;
 	struct rbx_doubts *doubts; /* of each record; NULL: the volume has no checksums */
 	const struct rbx_domains *domains; /* of the servers; NULL: they have none */
@@ -127,18 +133,19 @@ struct rbx_slab {
 	uint8_t has_record : 1; /* a record, while something is under way: slab_record.h */
 	uint8_t swapped : 2; /* which slot is the spare one, see slab_spare.h */
 	uint8_t blank : 1; /* all zeros, and has no memory */
-	uint8_t placing : 1; /* dead, and the memory borrowed for it is not in use yet */
+	uint8_t has_away : 1; /* a replica is AWAY; follows from the states, as the masks do */
 	uint16_t states : 12; /* of the replicas: rbx_slab_state() */
 	uint16_t has_pages : 1; /* the host lent memory for lost pages */
 	uint16_t waits : 1; /* writes wait for memory: a blank or dead slab */
 	uint16_t had_surplus : 1; /* one replica too many was found: rbx_upkeep_adopt() */
+	uint16_t placing : 1; /* dead, and the memory borrowed for it is not in use yet */
 	struct rbx_replica frames[]; /* of all slots but the spare one */
 };
 
 RBX_STATIC_ASSERT(sizeof(struct rbx_slab) == 4, "a word");
 RBX_STATIC_ASSERT(RBX_PART_OF_TAIL == 1u << RBX_SLOTS_MAX, "bits of parts and tails");
 RBX_STATIC_ASSERT(RBX_SLOTS_MAX <= 4 && RBX_REPLICAS_MAX < 1u << 2 &&
-			  RBX_REPLICA_RETURNED < 1 << 3,
+			  RBX_REPLICA_AWAY < 1 << 3,
 		  "they fit");
 
 static inline enum rbx_replica_state
@@ -147,11 +154,12 @@ rbx_slab_state(const struct rbx_slab *slab, uint32_t slot)
 	return (enum rbx_replica_state)(slab->states >> 3 * slot & 7);
 }
 
-/* Whether each replica is in the frame of its slot, and data is not checked or missing. */
+/* Whether each replica is in the frame of its slot, and data is not checked or missing, also at
+ * none that is AWAY. */
 static inline bool rbx_slab_is_plain(const struct rbx_slab *slab)
 {
 	return !(slab->has_holes || slab->has_checksums || slab->has_record ||
-		 slab->swapped);
+		 slab->swapped || slab->has_away);
 }
 
 /* One of the places for a replica in the slab itself. */
@@ -386,7 +394,7 @@ void rbx_slab_move(struct rbx_slab *slab, uint32_t slot,
 
 /* It has a loan: in use, or to be used when all that was asked for has come. */
 bool rbx_slab_is_lent(const struct rbx_slab *slab, uint32_t slot);
-/* Only of a replica that is written to; else it does nothing. */
+/* Only of a replica that is lent; else it does nothing. */
 void rbx_slab_lose(struct rbx_slab *slab, uint32_t slot);
 
 /* Sets the masks, which follow from the states of the replicas. */

@@ -22,6 +22,7 @@
 #include "core/slab_rebuild.h"
 
 #include "core/extents.h"
+#include "core/slab_away.h"
 #include "core/status.h"
 
 /* ---- Targets --------------------------------------------------------------*/
@@ -174,7 +175,8 @@ void rbx_slab_returned_join(struct rbx_slab *slab, struct rbx_slab_record *recor
 
 	if (!mask)
 		return;
-	stale = rbx_extents_stale_take(slab);
+	stale = rbx_slab_shape(slab)->is_guarded ? rbx_extents_stale_take(slab) :
+						   rbx_slab_missed_take(slab);
 	if (!are_others)
 		rebuild_begin(record);
 	record->stands_in_mask &= (uint8_t)~mask;
@@ -194,6 +196,16 @@ void rbx_slab_returned_join(struct rbx_slab *slab, struct rbx_slab_record *recor
 	copies_want(record, 0, rbx_slab_cells(rbx_slab_shape(slab)));
 }
 
+/* A replica that has returned lacks what is being written to this cell. */
+static void stale_add(struct rbx_slab *slab, uint32_t cell)
+{
+	if (rbx_slab_shape(slab)->is_guarded)
+		rbx_extents_stale_add(slab, cell);
+	else
+		rbx_slab_missed(slab, cell << rbx_slab_shape(slab)->cell_shift,
+				1u << rbx_slab_shape(slab)->cell_shift);
+}
+
 void rbx_slab_differ(struct rbx_slab *slab, uint8_t mask, uint32_t cell)
 {
 	struct rbx_slab_record *record;
@@ -206,7 +218,7 @@ void rbx_slab_differ(struct rbx_slab *slab, uint8_t mask, uint32_t cell)
 		uint32_t slot = (uint32_t)__builtin_ctz(left);
 
 		if (rbx_slab_state(slab, slot) == RBX_REPLICA_RETURNED)
-			rbx_extents_stale_add(slab, cell);
+			stale_add(slab, cell);
 		else if (rbx_slab_state(slab, slot) != RBX_REPLICA_REBUILDING)
 			target_add(slab, slot, true);
 	}
@@ -310,6 +322,7 @@ static void rebuild_succeed(struct rbx_slab *slab)
 		RBX_ASSERT(leaving >= 0);
 		rbx_slab_lose(slab, (uint32_t)leaving);
 	}
+	rbx_slab_away_replaced(slab);
 }
 
 /* A cell was not copied. After a fault of this machine it is tried again, a bounded number of

@@ -11,6 +11,7 @@
  * replica is REBUILDING, all cells are copied, and the replica is LIVE. If a server wanted
  * the memory of another one back, that one is now in excess and LOST.
  */
+#include "core/slab_away.h"
 #include "core/slab_rebuild.h"
 
 void rbx_slab_init(struct rbx_slab *slab)
@@ -35,10 +36,11 @@ void rbx_slab_move(struct rbx_slab *slab, uint32_t slot,
 		[RBX_REPLICA_BORROWING] = TO(REBUILDING) | TO(LIVE) | TO(EMPTY) |
 					 TO(RETURNED),
 		[RBX_REPLICA_REBUILDING] = TO(LIVE) | TO(LEAVING) | TO(LOST),
-		[RBX_REPLICA_LIVE] = TO(LEAVING) | TO(LOST) | TO(REBUILDING),
+		[RBX_REPLICA_LIVE] = TO(LEAVING) | TO(LOST) | TO(REBUILDING) | TO(AWAY),
 		[RBX_REPLICA_LEAVING] = TO(LOST) | TO(REBUILDING) | TO(LIVE),
 		[RBX_REPLICA_LOST] = TO(EMPTY),
 		[RBX_REPLICA_RETURNED] = TO(REBUILDING) | TO(LOST),
+		[RBX_REPLICA_AWAY] = TO(RETURNED) | TO(LOST),
 	};
 
 	RBX_ASSERT(slot < rbx_slab_shape(slab)->slots);
@@ -51,12 +53,16 @@ void rbx_slab_move(struct rbx_slab *slab, uint32_t slot,
 		rbx_slab_moves_end(slab);
 }
 
+RBX_STATIC_ASSERT(RBX_REPLICA_AWAY == 7, "no other state has these three bits");
+
 void rbx_slab_masks(struct rbx_slab *slab)
 {
 	uint32_t i;
 
 	slab->read_mask = 0;
 	slab->write_mask = 0;
+	/* AWAY is the state with all three bits set. */
+	slab->has_away = (slab->states & slab->states >> 1 & slab->states >> 2 & 01111) != 0;
 	/* Borrowed memory is not used before all of it is there. */
 	if (slab->blank || slab->placing)
 		return;
@@ -93,7 +99,7 @@ static int find_drained(const struct rbx_slab *slab)
 
 bool rbx_slab_is_lent(const struct rbx_slab *slab, uint32_t slot)
 {
-	return (TO(REBUILDING) | TO(LIVE) | TO(LEAVING) | TO(RETURNED)) >>
+	return (TO(REBUILDING) | TO(LIVE) | TO(LEAVING) | TO(RETURNED) | TO(AWAY)) >>
 		       rbx_slab_state(slab, slot) &
 	       1;
 }
@@ -105,6 +111,8 @@ void rbx_slab_lose(struct rbx_slab *slab, uint32_t slot)
 	rbx_slab_move(slab, slot, RBX_REPLICA_LOST);
 	if (!slab->read_mask)
 		rbx_slab_source_replace(slab);
+	if (!slab->read_mask)
+		rbx_slab_away_lose(slab); /* what it has is not known to be all */
 }
 
 /* Some replicas are being rebuilt. */
@@ -198,6 +206,7 @@ void rbx_slab_discard(struct rbx_slab *slab)
 	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
 		if (slab->write_mask >> slot & 1)
 			rbx_slab_lose(slab, slot);
+	rbx_slab_away_lose(slab);
 	slab->blank = true;
 	slab->placing = false;
 	slab->has_holes = false;
@@ -292,15 +301,20 @@ static void is_wanted_back(struct rbx_slab *slab, uint32_t slot)
 		rbx_slab_record(slab)->moves_mask &= (uint8_t)~(1u << slot);
 }
 
+/* It is written to, or is AWAY. */
+static bool is_used(const struct rbx_slab *slab, uint32_t slot)
+{
+	return slab->write_mask >> slot & 1 || rbx_slab_state(slab, slot) == RBX_REPLICA_AWAY;
+}
+
 bool rbx_slab_evict(struct rbx_slab *slab, uint32_t server, uint64_t slab_id,
 		    uint64_t epoch)
 {
 	uint32_t slot;
 
 	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++) {
-		if (!(slab->write_mask >> slot & 1) ||
-		    !rbx_replica_is(rbx_slab_replica(slab, slot), server,
-				    slab_id, epoch))
+		if (!is_used(slab, slot) || !rbx_replica_is(rbx_slab_replica(slab, slot), server,
+							    slab_id, epoch))
 			continue;
 		if (rbx_slab_state(slab, slot) == RBX_REPLICA_LIVE)
 			rbx_slab_move(slab, slot, RBX_REPLICA_LEAVING);
@@ -335,9 +349,8 @@ void rbx_slab_revoked(struct rbx_slab *slab, uint32_t server,
 	uint32_t slot;
 
 	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
-		if (slab->write_mask >> slot & 1 &&
-		    rbx_replica_is(rbx_slab_replica(slab, slot), server,
-				   loan->slab_id, loan->epoch))
+		if (is_used(slab, slot) && rbx_replica_is(rbx_slab_replica(slab, slot), server,
+							  loan->slab_id, loan->epoch))
 			rbx_slab_lose(slab, slot);
 }
 

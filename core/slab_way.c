@@ -10,6 +10,7 @@
 #include "core/slab_way.h"
 
 #include "core/checksum.h"
+#include "core/slab_away.h"
 #include "core/slab_doubts.h"
 #include "core/slab_rebuild.h"
 #include "core/status.h"
@@ -86,6 +87,8 @@ static void send_write(struct rbx_slab *slab, struct rbx_piece *piece,
 		       uint8_t mask, struct rbx_piece_list *todo)
 {
 	RBX_DEBUG_ASSERT(!piece->failed_mask); /* a piece writes once */
+	if (slab->has_away && piece->kind == RBX_PIECE_WRITE)
+		rbx_slab_missed(slab, piece->offset_bytes, piece->length_bytes);
 	rbx_way_send(slab, piece, RBX_PIECE_WRITING, mask, NULL);
 	if (rbx_slab_shape(slab)->has_tails)
 		rbx_tails_prepare(slab, piece);
@@ -301,7 +304,7 @@ static void read_failed(struct rbx_slab *slab, struct rbx_slab_group *group,
 		rbx_way_look_ends(slab, piece);
 		rbx_way_end(piece, status, todo);
 	} else {
-		rbx_slab_lose(slab, slot);
+		rbx_slab_part_lost(slab, slot);
 		if (!piece->tried_mask || !rbx_way_search(slab, piece, todo))
 			way_read(slab, piece, todo);
 	}
@@ -318,7 +321,7 @@ static void land(struct rbx_slab *slab, const struct rbx_part *part)
 	RBX_ASSERT(piece->flight_mask & part->bit);
 	RBX_DEBUG_ASSERT(rbx_replica_flights(replica) > 0);
 	piece->flight_mask ^= part->bit;
-	/* The replica is lost if nothing new is sent to it. */
+	/* The replica is lost or AWAY if nothing new is sent to it. */
 	rbx_replica_land(replica);
 	if (!(slab->write_mask >> part->slot & 1) && !rbx_replica_flights(replica))
 		slab->attention = true;

@@ -10,6 +10,7 @@
 #include "core/slab_way.h"
 
 #include "core/checksum.h"
+#include "core/slab_away.h"
 #include "core/slab_doubts.h"
 #include "core/slab_rebuild.h"
 #include "core/status.h"
@@ -112,6 +113,11 @@ static void write_end(struct rbx_slab *slab, struct rbx_piece *piece,
 	uint8_t missed = piece->tried_mask & slab->write_mask;
 	bool is_readable = rbx_piece_written(piece) & slab->read_mask;
 
+	/* A replica that is AWAY by now may have it, while others have not; or the other way round.
+	 */
+	if (slab->has_away)
+		rbx_slab_missed(slab, piece->offset_bytes, piece->length_bytes);
+
 	/* If the slab was discarded meanwhile, the write counts as earlier than that. */
 	if (slab->blank || (!missed && is_readable)) {
 		write_succeed(slab, piece, todo);
@@ -149,8 +155,11 @@ void rbx_way_write_failed(struct rbx_slab *slab, struct rbx_piece *piece, uint32
 			  int32_t status)
 {
 	piece->failed_mask |= (uint8_t)(1u << slot);
+	/* It may be back before the other parts are done. */
+	if (slab->has_away && piece->kind == RBX_PIECE_WRITE)
+		rbx_slab_missed(slab, piece->offset_bytes, piece->length_bytes);
 	if (rbx_status_class(status) != RBX_STATUS_LOCAL) {
-		rbx_slab_lose(slab, slot);
+		rbx_slab_part_lost(slab, slot);
 		return;
 	}
 	piece->status = status;

@@ -349,6 +349,7 @@ uint64_t rbx_upkeep_round(struct rbx_upkeep *upkeep, uint64_t now_ns)
 	more = rbx_upkeep_servers_tend(upkeep);
 	more |= rbx_attention_take(attention, RBX_UPKEEP_LOOKS_MAX);
 	due_ns = rbx_upkeep_waits_tick(upkeep, &more);
+	due_ns = RBX_MIN(due_ns, rbx_upkeep_servers_return(upkeep, &more));
 	(void)rbx_asks_tick(upkeep);
 	rbx_borrowings_tick(upkeep);
 	unpark(upkeep, RBX_LIST_LEND_WAITS);
@@ -430,4 +431,5 @@ void rbx_upkeep_end(struct rbx_upkeep *upkeep)
 
 	for (i = 0; i < rbx_volume_map_slabs(map); i++)
 		rbx_upkeep_pages_free(upkeep, rbx_slab_at(&map->shape, i));
+	rbx_upkeep_missed_free(upkeep);
 }

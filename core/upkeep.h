@@ -89,7 +89,8 @@ struct rbx_upkeep_ops {
 	/* While a volume is opened: waits until something that was asked may be over. -EINTR:
 	 * the caller of open does not want to wait any longer. Blocks. */
 	int (*wait)(struct rbx_upkeep *upkeep);
-	/* Gives memory of this machine, or NULL; takes it back. May block. */
+	/* Gives memory of this machine, or NULL; takes it back. May block. Also called by the
+	 * thread that says that a server is silent. */
 	void *(*memory_lend)(struct rbx_upkeep *upkeep, size_t size);
 	void (*memory_take_back)(struct rbx_upkeep *upkeep, void *memory);
 	/* As the server last reported. */
@@ -140,6 +141,10 @@ void rbx_upkeep_server_comes(struct rbx_upkeep *upkeep, uint32_t server);
 void rbx_upkeep_server_added(struct rbx_upkeep *upkeep, uint32_t server);
 /* A server is dead. Any thread; a round does the rest. */
 void rbx_upkeep_server_down(struct rbx_upkeep *upkeep, uint32_t server);
+/* It is silent, and is about to be done without for a while (slab_away.h); or it is back, with
+ * all that it has lent us. Any thread; rounds do the rest. The first may lend memory. */
+void rbx_upkeep_server_silent(struct rbx_upkeep *upkeep, uint32_t server);
+void rbx_upkeep_server_back(struct rbx_upkeep *upkeep, uint32_t server);
 /* A server wants a loan back. Any thread; one step of the slab that has the loan. */
 void rbx_upkeep_evict(struct rbx_upkeep *upkeep, uint32_t server,
 		      const struct rbx_eviction *eviction);

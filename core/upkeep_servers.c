@@ -9,6 +9,7 @@
 #include "core/upkeep_servers.h"
 
 #include "core/asks.h"
+#include "core/slab_away.h"
 
 uint32_t rbx_upkeep_servers_count(struct rbx_upkeep *upkeep)
 {
@@ -74,6 +75,8 @@ void rbx_upkeep_server_begins(struct rbx_upkeep *upkeep, uint32_t server)
 	RBX_STORE_RELEASE(&place->is_free, false);
 	RBX_STORE_RELEASE(&place->is_down, false);
 	RBX_STORE_RELEASE(&place->went_down, false);
+	RBX_STORE_RELEASE(&place->is_silent, false);
+	RBX_STORE_RELEASE(&place->is_back, false);
 	place->incarnation = 0;
 	rbx_upkeep_server_domain(upkeep, server, 0);
 	rbx_lock(&upkeep->servers_lock);
@@ -246,6 +249,128 @@ bool rbx_upkeep_servers_tend(struct rbx_upkeep *upkeep)
 		return true;
 	}
 	return false;
+}
+
+/* ---- Servers that were silent ------------------------------------------------------ */
+
+/* The words of all slabs: they are lent once, by whichever server is silent first. */
+static void missed_lend(struct rbx_upkeep *upkeep)
+{
+	struct rbx_volume_map *map = RBX_LOAD_ACQUIRE(&upkeep->flow->map);
+	uint64_t *none = NULL, *missed;
+
+	if (!map || map->shape.is_named || map->shape.replicas == 1 ||
+	    RBX_LOAD_RELAXED(&map->shape.missed))
+		return;
+	missed = upkeep->ops->memory_lend(upkeep, map->slab_max * sizeof(*missed));
+	if (missed && !RBX_COMPARE_EXCHANGE(&map->shape.missed, &none, missed))
+		upkeep->ops->memory_take_back(upkeep, missed);
+}
+
+void rbx_upkeep_missed_free(struct rbx_upkeep *upkeep)
+{
+	static uint64_t ended; /* no more is lent. No replica is LIVE, so no word is used */
+	uint64_t *missed = RBX_EXCHANGE(&upkeep->flow->map->shape.missed, &ended);
+
+	if (missed && missed != &ended)
+		upkeep->ops->memory_take_back(upkeep, missed);
+}
+
+void rbx_upkeep_server_silent(struct rbx_upkeep *upkeep, uint32_t server)
+{
+	missed_lend(upkeep);
+	/* Pairs with slab_return(): the lock of a slab that is AWAY comes later. */
+	RBX_STORE_RELEASE(&upkeep->servers[server].is_silent, true);
+}
+
+void rbx_upkeep_server_back(struct rbx_upkeep *upkeep, uint32_t server)
+{
+	struct rbx_upkeep_server *place = &upkeep->servers[server];
+
+	if (!RBX_EXCHANGE(&place->is_silent, false))
+		return; /* it was not silent for long */
+	(void)RBX_EXCHANGE(&place->is_back, true);
+	(void)RBX_EXCHANGE(&upkeep->any_is_back, true);
+	upkeep->flow->ops->wake(upkeep->flow);
+}
+
+/* Whether it is silent again. What is AWAY by that stays so until it is back once more. */
+static bool is_gone(const struct rbx_upkeep *upkeep, uint32_t server)
+{
+	return RBX_LOAD_ACQUIRE(&upkeep->servers[server].is_silent) ||
+	       rbx_upkeep_server_is_down(upkeep, server);
+}
+
+static void slab_return(struct rbx_upkeep *upkeep, struct rbx_slab *slab)
+{
+	struct rbx_back *back = &upkeep->back;
+	uint64_t missed = 0;
+	int err = -ENOENT;
+
+	rbx_slab_lock(slab);
+	if (!is_gone(upkeep, back->server))
+		err = rbx_slab_server_back(slab, back->server, &missed);
+	(void)rbx_attention_note(&upkeep->flow->map->attention, slab);
+	rbx_slab_unlock(slab);
+	back->some_wait |= err == -EAGAIN;
+	if (err)
+		return;
+	upkeep->back_count++;
+	upkeep->extents_stale += rbx_server_set_count_word(missed);
+	upkeep->extents_kept += rbx_server_set_count_word(~missed);
+}
+
+/* So many slabs in a round. Returns whether it is over, for this server. */
+static bool back_go_on(struct rbx_upkeep *upkeep)
+{
+	struct rbx_volume_map *map = upkeep->flow->map;
+	struct rbx_back *back = &upkeep->back;
+	uint32_t count = rbx_volume_map_slabs(map);
+	uint32_t end = RBX_MIN(count, back->next + RBX_UPKEEP_LOOKS_MAX);
+
+	for (; back->next < end; back->next++)
+		slab_return(upkeep, rbx_slab_at(&map->shape, back->next));
+	if (is_gone(upkeep, back->server))
+		return true;
+	if (end < count || !back->some_wait)
+		return end >= count;
+	back->next = 0;
+	back->some_wait = false;
+	back->again_ns = upkeep->now_ns + RBX_UPKEEP_RETRY_MS * 1000000ull;
+	return false;
+}
+
+/* The next one, if any. */
+static void back_begin(struct rbx_upkeep *upkeep)
+{
+	uint32_t i, count = rbx_upkeep_servers_count(upkeep);
+
+	(void)RBX_EXCHANGE(&upkeep->any_is_back, false);
+	for (i = 0; i < count; i++) {
+		if (!RBX_EXCHANGE(&upkeep->servers[i].is_back, false))
+			continue;
+		(void)RBX_EXCHANGE(&upkeep->any_is_back, true); /* there may be others */
+		upkeep->back = (struct rbx_back){ .is_on = true, .server = i };
+		return;
+	}
+}
+
+uint64_t rbx_upkeep_servers_return(struct rbx_upkeep *upkeep, bool *more)
+{
+	struct rbx_back *back = &upkeep->back;
+
+	if (!back->is_on && RBX_LOAD_RELAXED(&upkeep->any_is_back))
+		back_begin(upkeep);
+	if (!back->is_on)
+		return UINT64_MAX;
+	if (upkeep->now_ns < back->again_ns)
+		return back->again_ns;
+	back->again_ns = 0;
+	back->is_on = !back_go_on(upkeep);
+	if (back->again_ns)
+		return back->again_ns;
+	*more |= back->is_on || RBX_LOAD_RELAXED(&upkeep->any_is_back);
+	return UINT64_MAX;
 }
 
 /* At the end of a round, so nothing is owed to a dead server any more. */

@@ -29,6 +29,8 @@ struct rbx_upkeep_server {
 	bool went_down; /* atomic: the next round has to handle it */
 	bool is_down; /* atomic: never to be asked again */
 	bool is_free; /* atomic: its place can be used again */
+	bool is_silent; /* atomic: some of its replicas may be AWAY (slab_away.h) */
+	bool is_back; /* atomic: it was silent; the next round has to handle it */
 	bool is_gone; /* and all replicas there are lost; of the thread that makes rounds */
 	uint64_t incarnation; /* as the server said when it was connected; 0: not connected */
 	/* with its memory, or asked for; of the thread that makes rounds. Others may look, but for
@@ -103,6 +105,15 @@ struct rbx_lost {
 	uint32_t slab_count; /* that had a replica there */
 };
 
+/* A server that is back, while its replicas that are AWAY are looked for. */
+struct rbx_back {
+	bool is_on;
+	bool some_wait; /* for parts that are under way to them: it is looked for once more */
+	uint32_t server;
+	uint32_t next; /* slab to look at next */
+	uint64_t again_ns; /* when that begins; 0: at once */
+};
+
 struct rbx_upkeep {
 	struct rbx_flow *flow;
 	const struct rbx_upkeep_ops *ops;
@@ -114,10 +125,12 @@ struct rbx_upkeep {
 	struct rbx_lock servers_lock;
 	struct rbx_server_set leaving; /* servers that are to have nothing; under servers_lock */
 	bool any_went_down; /* atomic */
+	bool any_is_back; /* atomic */
 	bool is_stuck; /* atomic: slabs need a replica, and no server would take one */
 
 	/* All below is used only by the thread that makes rounds. */
 	struct rbx_lost lost;
+	struct rbx_back back;
 	uint64_t now_ns; /* when the round began */
 	struct rbx_owed owed[RBX_OWED_MAX];
 	uint32_t owed_count;
@@ -145,6 +158,7 @@ struct rbx_upkeep {
 	uint32_t copies_least;
 	/* Extents of replicas that returned: that are used as they are, and that are copied. */
 	uint64_t extents_kept, extents_stale;
+	uint64_t back_count; /* replicas that returned after they were AWAY */
 	/* Replicas move to servers with more memory free (balance.h): */
 	bool balance_is_on; /* one is on its way, or was just now */
 	uint32_t balance_from; /* the server that it is to leave */

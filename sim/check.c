@@ -97,6 +97,9 @@ static void check_next_slab(const struct rbx_sim_client *client)
 			read_mask |= (uint8_t)(1u << i);
 		if (state == RBX_REPLICA_REBUILDING || state == RBX_REPLICA_RETURNED)
 			write_mask |= (uint8_t)(1u << i);
+		if ((state == RBX_REPLICA_AWAY) > slab->has_away)
+			rbx_sim_fail("replica-masks", "client %u: slab %u forgets what is away",
+				     client->index, rbx_slab_index(slab));
 		if (state >= RBX_REPLICA_REBUILDING)
 			check_slab(client, slab, i);
 	}

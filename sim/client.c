@@ -312,6 +312,7 @@ static void *close_all(void *arg)
 	struct rbx_sim_client *client = arg;
 	struct rbx_stats stats;
 
+	rbx_sim_returns_tally(client->volume);
 	rbx_volume_close(client->volume);
 	client->volume = NULL;
 	if (rbx_sim_world.is_named)

@@ -88,19 +88,20 @@ static int rename_to_other(struct rbx_sim_client *client, const char *servers, c
 	return err ? err : -EAGAIN;
 }
 
-static void extents_tally(struct rbx_volume *volume)
+void rbx_sim_returns_tally(struct rbx_volume *volume)
 {
 	struct rbx_upkeep *upkeep = &volume->control.upkeep;
 
 	rbx_sim_tally(RBX_SIM_TALLY_extents_kept, upkeep->extents_kept);
 	rbx_sim_tally(RBX_SIM_TALLY_extents_stale, upkeep->extents_stale);
-	upkeep->extents_kept = upkeep->extents_stale = 0;
+	rbx_sim_tally(RBX_SIM_TALLY_came_back, upkeep->back_count);
+	upkeep->extents_kept = upkeep->extents_stale = upkeep->back_count = 0;
 }
 
 void rbx_sim_named_returned(struct rbx_volume *volume)
 {
 	rbx_sim_tally(RBX_SIM_TALLY_returned, 1);
-	extents_tally(volume);
+	rbx_sim_returns_tally(volume);
 }
 
 /* Who names a server that is away says that it is not just forgotten. */
@@ -164,7 +165,7 @@ static int open_as(struct rbx_sim_client *client, const char *name)
 	client->has_other_name = client->volume->control.named->record.name[0] == 'w';
 	rbx_sim_tally(RBX_SIM_TALLY_opened_without,
 		      out_count(client->volume) > client->left_out_count);
-	extents_tally(client->volume);
+	rbx_sim_returns_tally(client->volume);
 	rbx_sim_replicas_opened(client);
 	return 0;
 }

@@ -93,6 +93,21 @@ static void draw_partition(void)
 	draw_servers(RBX_REPLICAS_MAX, RBX_REPLICAS_MAX + 2, 64);
 }
 
+/* Silent for longer than the peer timeout, and seldom until the session is given up. There is
+ * mostly no other server to make replicas on meanwhile. */
+static const enum rbx_sim_site silent_for_a_while[] = {
+	RBX_SIM_SITE_partition,	    RBX_SIM_SITE_slow_node,   RBX_SIM_SITE_late_completion,
+	RBX_SIM_SITE_late_placement, RBX_SIM_SITE_scribble,   RBX_SIM_SITE_bad_memory,
+	RBX_SIM_SITE_preempt,	    RBX_SIM_SITE_message_cut,
+};
+
+static void draw_away(void)
+{
+	rbx_sim_world.clients_count = 1;
+	draw_servers(2, 3, 64);
+	rbx_sim_world.lease_ms = 24000;
+}
+
 static const enum rbx_sim_site losses[] = {
 	RBX_SIM_SITE_server_restart,  RBX_SIM_SITE_server_crash,
 	RBX_SIM_SITE_partition,	      RBX_SIM_SITE_slow_node,
@@ -357,6 +372,8 @@ const struct rbx_sim_scenario rbx_sim_scenarios[] = {
 	  SITES(pressure), 1, draw_reclaim, slow_load, NULL },
 	{ "partition", "servers are cut off and come back", SITES(cuts), 1,
 	  draw_partition, slow_load, NULL },
+	{ "away", "servers are silent for a while, and are used again with what they have",
+	  SITES(silent_for_a_while), 3, draw_away, slow_load, NULL },
 	{ "loss", "servers fail together, and slabs are lost", SITES(losses), 1,
 	  draw_loss, slow_load, NULL },
 	{ "silence", "servers fall silent, and no request waits for long",

@@ -55,6 +55,7 @@
 	X(volumes_over, "named volumes of which too few servers were left to go on") \
 	X(volumes_go_on, "the same, that went on when enough were back")      \
 	X(away_requests, "requests that failed for that")                     \
+	X(came_back, "replicas whose servers were silent, in use again")      \
 	X(extents_kept, "extents of servers that return, used as they are")   \
 	X(extents_stale, "the same, copied as they have missed writes")        \
 	X(announcements_over, "leases of servers in a store that ran out")   \

@@ -234,6 +234,8 @@ uint32_t rbx_sim_named_members(const struct rbx_sim_client *client);
 uint32_t rbx_sim_named_strangers(const struct rbx_sim_client *client);
 /* A server has come to it, or has returned. */
 void rbx_sim_named_returned(struct rbx_volume *volume);
+/* Counts what was used again at servers that were there again, also of a volume without a name. */
+void rbx_sim_returns_tally(struct rbx_volume *volume);
 /* Whether the next client may rely on it that all replicas are there: enough servers have accepted
  * a record that says so. Also of a volume without a name. */
 bool rbx_sim_named_is_said(const struct rbx_volume *volume);
