@@ -173,7 +173,8 @@ RBX_STATIC_ASSERT(RBX_SEND_DEPTH >= 2 * RBX_CHAIN_MAX,
 
 /* Loans that a volume could not give back because a connection was broken: more than a
  * connection leaves behind that breaks again and again. Discarded slabs keep more loans until
- * there is room; other loans go back when the volume is closed. */
+ * there is room, and so do slabs that were made anew while a server is silent (slab_away.h); other
+ * loans go back when the volume is closed. */
 #define RBX_OWED_MAX 256u
 
 /* Older loans of a server that a new one may share something with: one by its id, one by its

@@ -25,6 +25,10 @@ void rbx_loans_borrowed(struct rbx_upkeep *upkeep, const struct rbx_asked *asked
 bool rbx_loans_take(struct rbx_upkeep *upkeep);
 /* Before the slabs are abandoned: no slab waits for an answer any more. */
 void rbx_loans_withdraw(struct rbx_upkeep *upkeep);
+/* Whether slabs may be gone through that do nothing but give loans back; and whether this one may,
+ * which has such a loan. What is owed to silent servers stops no other returns. */
+bool rbx_loans_may_return(const struct rbx_upkeep *upkeep);
+bool rbx_loans_may_give_back(const struct rbx_upkeep *upkeep, struct rbx_slab *slab);
 /* Does RBX_TASK_GIVE_BACK. For a named volume usually nothing is owed: its memory is the
  * volume's. */
 void rbx_loans_give_back(struct rbx_upkeep *upkeep, struct rbx_slab *slab);

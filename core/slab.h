@@ -294,7 +294,7 @@ uint32_t rbx_slab_count(const struct rbx_slab *slab, enum rbx_replica_state stat
 uint32_t rbx_slab_servers(const struct rbx_slab *slab,
 			  struct rbx_server_set *servers);
 /* Adds only those whose replica stays: the server has lent it or is asked for it, and it is
- * neither lost nor wanted back. No other replica should be lost together with it. */
+ * neither lost, AWAY, nor wanted back. No other replica should be lost together with it. */
 void rbx_slab_holders(const struct rbx_slab *slab, struct rbx_server_set *servers);
 /* Whether two of its live replicas would be lost together. */
 bool rbx_slab_is_together(const struct rbx_slab *slab);
@@ -322,7 +322,8 @@ void rbx_slab_revoked(struct rbx_slab *slab, uint32_t server,
 /* Loses all replicas, so that all can be given back; for closing the volume. */
 void rbx_slab_abandon(struct rbx_slab *slab);
 
-/* Empties a slot whose memory is of no more use; returns which. */
+/* The server of a slot whose memory is of no more use. Empties that slot; returns which. */
+uint32_t rbx_slab_drained_server(const struct rbx_slab *slab);
 uint32_t rbx_slab_give_back(struct rbx_slab *slab, uint32_t *server,
 			    struct rbx_loan *loan);
 

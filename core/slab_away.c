@@ -55,10 +55,20 @@ bool rbx_slab_is_away(const struct rbx_slab *slab, uint32_t server)
 	return slot >= 0 && rbx_slab_state(slab, (uint32_t)slot) == RBX_REPLICA_AWAY;
 }
 
-/* How many replicas there are, or are about to be, that are to stay. */
-static uint32_t others_count(const struct rbx_slab *slab)
+/* Replicas that were never complete are given up, and so is what is being borrowed for one: to copy
+ * what the one that is back has missed is less. */
+static void newcomers_lose(struct rbx_slab *slab)
 {
-	return rbx_slab_staying(slab) + rbx_slab_count(slab, RBX_REPLICA_BORROWING);
+	struct rbx_slab_record *record = rbx_slab_record(slab);
+	uint32_t slot;
+
+	for (slot = 0; record && slot < rbx_slab_shape(slab)->slots; slot++) {
+		if (rbx_slab_state(slab, slot) == RBX_REPLICA_BORROWING)
+			record->unwanted_mask |= (uint8_t)(1u << slot);
+		else if (rbx_slab_state(slab, slot) == RBX_REPLICA_REBUILDING &&
+			 !((record->stands_in_mask | record->returned_mask) >> slot & 1))
+			rbx_slab_lose(slab, slot);
+	}
 }
 
 int rbx_slab_server_back(struct rbx_slab *slab, uint32_t server, uint64_t *missed)
@@ -68,12 +78,9 @@ int rbx_slab_server_back(struct rbx_slab *slab, uint32_t server, uint64_t *misse
 	if (!rbx_slab_is_away(slab, server))
 		return -ENOENT;
 	slot = (uint32_t)slot_of(slab, server);
-	if (others_count(slab) >= rbx_slab_shape(slab)->replicas) {
-		rbx_slab_lose(slab, slot);
-		return -ENOENT;
-	}
 	if (rbx_replica_flights(rbx_slab_replica(slab, slot)))
 		return -EAGAIN;
+	newcomers_lose(slab);
 	*missed = *word_of(slab);
 	rbx_slab_move(slab, slot, RBX_REPLICA_RETURNED);
 	if (slab->has_record)
@@ -110,6 +117,18 @@ void rbx_slab_away_lose(struct rbx_slab *slab)
 	while (slab->has_away) { /* each time there is one fewer */
 		slot = rbx_slab_find(slab, RBX_REPLICA_AWAY);
 		rbx_slab_move(slab, (uint32_t)slot, RBX_REPLICA_LOST);
+	}
+}
+
+void rbx_slab_away_serve(struct rbx_slab *slab)
+{
+	int slot;
+
+	if (slab->has_away && *word_of(slab)) /* what they have is not known to be all */
+		rbx_slab_away_lose(slab);
+	while (slab->has_away) {
+		slot = rbx_slab_find(slab, RBX_REPLICA_AWAY);
+		rbx_slab_move(slab, (uint32_t)slot, RBX_REPLICA_LIVE);
 	}
 }
 

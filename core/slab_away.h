@@ -14,8 +14,18 @@
  *
  * A replica that is AWAY does not count as a copy. So the slab is rebuilt elsewhere as soon as
  * without it, and what comes first wins: each replica that is complete elsewhere costs one that is
- * AWAY. It is LOST, too, if the last readable replica is, if the slab is discarded, if its server
- * wants the memory back, or is given up when half of the lease is over (peer_state.h).
+ * AWAY. If its server is back before that, it is the newcomer that is given up, or that is given
+ * back as soon as it is lent, even if it will be needed as well: what was missed is copied first,
+ * as it is less, and a slab that still lacks a replica borrows again. So a slab never has more
+ * replicas that are or become complete than it is to have, but for one that leaves.
+ *
+ * A replica that is AWAY is LOST, too, if the slab is discarded, if its server wants the memory
+ * back, or is given up when half of the lease is over (peer_state.h). It is LOST with the last
+ * readable replica if anything was missed. If nothing was, it has all that was acknowledged, and is
+ * LIVE at once: requests wait for its server, as for any that has the last copy (last_copies.h).
+ *
+ * Nor does it count where another replica is placed, but for its own server. If that is back, two
+ * replicas of three may share a failure domain then, and one moves (balance.h).
  *
  * A part that was sent before the replica was AWAY may still succeed, but no later write is done
  * over it before that: it holds its granules. If it fails, its write is noted as missed. If a write
@@ -39,11 +49,8 @@ bool rbx_slab_server_silent(struct rbx_slab *slab, uint32_t server);
 /* Whether a replica of this server is AWAY. */
 bool rbx_slab_is_away(const struct rbx_slab *slab, uint32_t server);
 
-/*
- * The server is back: its replica that is AWAY has RETURNED, or is lost if enough others are there.
- * 0: it has RETURNED, and may lack these extents; -ENOENT: there is none, or not any more; -EAGAIN:
- * it is still AWAY, because parts are under way to it.
- */
+/* The server is back: its replica that is AWAY has RETURNED. 0: it may lack these extents; -ENOENT:
+ * there is none; -EAGAIN: it is still AWAY, because parts are under way to it. */
 int rbx_slab_server_back(struct rbx_slab *slab, uint32_t server, uint64_t *missed);
 
 /* A part that was sent to a slot has failed, by no fault of this machine: the replica is lost,
@@ -56,6 +63,9 @@ uint64_t rbx_slab_missed_take(struct rbx_slab *slab);
 
 /* All that is AWAY is lost. */
 void rbx_slab_away_lose(struct rbx_slab *slab);
+/* The last replica that could be read is lost: those that are AWAY are LIVE again if they have
+ * missed nothing, and else they are lost, too. */
+void rbx_slab_away_serve(struct rbx_slab *slab);
 /* Replicas have become complete: as many that are AWAY are lost as there are too many. */
 void rbx_slab_away_replaced(struct rbx_slab *slab);
 

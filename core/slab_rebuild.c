@@ -138,6 +138,7 @@ static void target_add(struct rbx_slab *slab, uint32_t slot, bool stands_in)
 		record->stands_in_mask |= (uint8_t)(stands_in << slot);
 		record->leaves_mask &= (uint8_t)~(1u << slot);
 		record->leaves_mask |= (uint8_t)(leaves << slot);
+		record->returned_mask &= (uint8_t)~(1u << slot);
 		record->label_asked_mask &= (uint8_t)~(1u << slot);
 		record->labelled_mask &= (uint8_t)~(1u << slot);
 	}
@@ -147,8 +148,9 @@ static void target_add(struct rbx_slab *slab, uint32_t slot, bool stands_in)
 void rbx_slab_target_join(struct rbx_slab *slab, uint32_t slot)
 {
 	target_add(slab, slot, false);
-	/* Discarded or lost meanwhile: there is nothing to copy. */
-	if (!slab->read_mask) {
+	/* Discarded or lost meanwhile: there is nothing to copy. Or what is to be copied first is
+	 * back. */
+	if (!slab->read_mask || rbx_slab_record(slab)->unwanted_mask >> slot & 1) {
 		rbx_slab_move(slab, slot, RBX_REPLICA_LOST);
 		return;
 	}
@@ -181,6 +183,7 @@ void rbx_slab_returned_join(struct rbx_slab *slab, struct rbx_slab_record *recor
 		rebuild_begin(record);
 	record->stands_in_mask &= (uint8_t)~mask;
 	record->leaves_mask &= (uint8_t)~mask;
+	record->returned_mask |= mask;
 	record->label_asked_mask &= (uint8_t)~mask;
 	record->labelled_mask &= (uint8_t)~mask;
 	for (; left; left &= left - 1) {

@@ -40,7 +40,7 @@ void rbx_slab_move(struct rbx_slab *slab, uint32_t slot,
 		[RBX_REPLICA_LEAVING] = TO(LOST) | TO(REBUILDING) | TO(LIVE),
 		[RBX_REPLICA_LOST] = TO(EMPTY),
 		[RBX_REPLICA_RETURNED] = TO(REBUILDING) | TO(LOST),
-		[RBX_REPLICA_AWAY] = TO(RETURNED) | TO(LOST),
+		[RBX_REPLICA_AWAY] = TO(RETURNED) | TO(LIVE) | TO(LOST),
 	};
 
 	RBX_ASSERT(slot < rbx_slab_shape(slab)->slots);
@@ -112,7 +112,7 @@ void rbx_slab_lose(struct rbx_slab *slab, uint32_t slot)
 	if (!slab->read_mask)
 		rbx_slab_source_replace(slab);
 	if (!slab->read_mask)
-		rbx_slab_away_lose(slab); /* what it has is not known to be all */
+		rbx_slab_away_serve(slab);
 }
 
 /* Some replicas are being rebuilt. */
@@ -178,6 +178,7 @@ uint32_t rbx_slab_borrow(struct rbx_slab *slab, uint32_t server)
 	if (slab->has_record) {
 		rbx_slab_record(slab)->unlabel_asked_mask &= (uint8_t)~(1u << slot);
 		rbx_slab_record(slab)->unlabelled_mask &= (uint8_t)~(1u << slot);
+		rbx_slab_record(slab)->unwanted_mask &= (uint8_t)~(1u << slot);
 	}
 	rbx_slab_move(slab, slot, RBX_REPLICA_BORROWING);
 	return slot;
@@ -202,11 +203,11 @@ void rbx_slab_discard(struct rbx_slab *slab)
 	uint32_t slot;
 
 	RBX_ASSERT(rbx_slab_shape(slab)->on_demand);
+	rbx_slab_away_lose(slab);
 	/* Memory borrowed for a first write that waits is kept: it is still empty. */
 	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
 		if (slab->write_mask >> slot & 1)
 			rbx_slab_lose(slab, slot);
-	rbx_slab_away_lose(slab);
 	slab->blank = true;
 	slab->placing = false;
 	slab->has_holes = false;
@@ -361,6 +362,14 @@ void rbx_slab_abandon(struct rbx_slab *slab)
 	RBX_ASSERT(rbx_slab_find(slab, RBX_REPLICA_BORROWING) < 0);
 	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
 		rbx_slab_lose(slab, slot);
+}
+
+uint32_t rbx_slab_drained_server(const struct rbx_slab *slab)
+{
+	int slot = find_drained(slab);
+
+	RBX_ASSERT(slot >= 0);
+	return rbx_replica_server(rbx_slab_replica(slab, (uint32_t)slot));
 }
 
 uint32_t rbx_slab_give_back(struct rbx_slab *slab, uint32_t *server,

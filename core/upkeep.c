@@ -148,9 +148,10 @@ static bool is_served(const struct rbx_upkeep *upkeep,
 		       rbx_attention_length(attention, list - 1) +
 				       rbx_borrowings_of(upkeep, list) <
 			       RBX_UPKEEP_AHEAD_MAX;
-	case RBX_LIST_RETURN: /* the other half is for what other lists give back */
+	case RBX_LIST_RETURN:
 		return upkeep->returns_count < RBX_UPKEEP_RETURNS_MAX &&
-		       upkeep->owed_count < RBX_OWED_MAX / 2;
+		       upkeep->passed_count < rbx_attention_length(attention, list) &&
+		       rbx_loans_may_return(upkeep);
 	default:
 		return false;
 	}
@@ -304,6 +305,7 @@ static void round_begin(struct rbx_upkeep *upkeep, uint64_t now_ns)
 	upkeep->borrows_count = 0;
 	upkeep->lent_count = 0;
 	upkeep->returns_count = 0;
+	upkeep->passed_count = 0;
 	upkeep->pays_count = 0;
 	upkeep->lacks_records = false;
 	upkeep->stuck_err = 0;

@@ -283,14 +283,19 @@ void rbx_upkeep_server_silent(struct rbx_upkeep *upkeep, uint32_t server)
 	RBX_STORE_RELEASE(&upkeep->servers[server].is_silent, true);
 }
 
+static void back_set(struct rbx_upkeep *upkeep, uint32_t server)
+{
+	(void)RBX_EXCHANGE(&upkeep->servers[server].is_back, true);
+	(void)RBX_EXCHANGE(&upkeep->any_is_back, true);
+}
+
 void rbx_upkeep_server_back(struct rbx_upkeep *upkeep, uint32_t server)
 {
 	struct rbx_upkeep_server *place = &upkeep->servers[server];
 
 	if (!RBX_EXCHANGE(&place->is_silent, false))
 		return; /* it was not silent for long */
-	(void)RBX_EXCHANGE(&place->is_back, true);
-	(void)RBX_EXCHANGE(&upkeep->any_is_back, true);
+	back_set(upkeep, server);
 	upkeep->flow->ops->wake(upkeep->flow);
 }
 
@@ -332,12 +337,26 @@ static bool back_go_on(struct rbx_upkeep *upkeep)
 		slab_return(upkeep, rbx_slab_at(&map->shape, back->next));
 	if (is_gone(upkeep, back->server))
 		return true;
-	if (end < count || !back->some_wait)
-		return end >= count;
-	back->next = 0;
-	back->some_wait = false;
-	back->again_ns = upkeep->now_ns + RBX_UPKEEP_RETRY_MS * 1000000ull;
-	return false;
+	if (end < count)
+		return false;
+	if (back->some_wait) {
+		rbx_server_set_add(&back->again, back->server);
+		if (!back->again_ns)
+			back->again_ns = upkeep->now_ns + RBX_UPKEEP_RETRY_MS * 1000000ull;
+	}
+	return true;
+}
+
+/* It is time for those at which some have waited. */
+static void back_again(struct rbx_upkeep *upkeep)
+{
+	struct rbx_back *back = &upkeep->back;
+	uint32_t i, count = rbx_server_set_count(&back->again);
+
+	for (i = 0; i < count; i++)
+		back_set(upkeep, rbx_server_set_member(&back->again, i));
+	back->again = (struct rbx_server_set){ 0 };
+	back->again_ns = 0;
 }
 
 /* The next one, if any. */
@@ -350,7 +369,10 @@ static void back_begin(struct rbx_upkeep *upkeep)
 		if (!RBX_EXCHANGE(&upkeep->servers[i].is_back, false))
 			continue;
 		(void)RBX_EXCHANGE(&upkeep->any_is_back, true); /* there may be others */
-		upkeep->back = (struct rbx_back){ .is_on = true, .server = i };
+		upkeep->back.is_on = true;
+		upkeep->back.some_wait = false;
+		upkeep->back.server = i;
+		upkeep->back.next = 0;
 		return;
 	}
 }
@@ -359,18 +381,15 @@ uint64_t rbx_upkeep_servers_return(struct rbx_upkeep *upkeep, bool *more)
 {
 	struct rbx_back *back = &upkeep->back;
 
+	if (back->again_ns && upkeep->now_ns >= back->again_ns)
+		back_again(upkeep);
 	if (!back->is_on && RBX_LOAD_RELAXED(&upkeep->any_is_back))
 		back_begin(upkeep);
-	if (!back->is_on)
-		return UINT64_MAX;
-	if (upkeep->now_ns < back->again_ns)
-		return back->again_ns;
-	back->again_ns = 0;
-	back->is_on = !back_go_on(upkeep);
-	if (back->again_ns)
-		return back->again_ns;
-	*more |= back->is_on || RBX_LOAD_RELAXED(&upkeep->any_is_back);
-	return UINT64_MAX;
+	if (back->is_on) {
+		back->is_on = !back_go_on(upkeep);
+		*more |= back->is_on || RBX_LOAD_RELAXED(&upkeep->any_is_back);
+	}
+	return back->again_ns ? back->again_ns : UINT64_MAX;
 }
 
 /* At the end of a round, so nothing is owed to a dead server any more. */

@@ -200,6 +200,10 @@ static enum rbx_slab_outcome task_do(struct rbx_upkeep *upkeep, struct rbx_slab 
 		upkeep->ops->tending(upkeep, slab, task);
 	switch (task) {
 	case RBX_TASK_GIVE_BACK:
+		if (list == RBX_LIST_RETURN && !rbx_loans_may_give_back(upkeep, slab)) {
+			upkeep->passed_count++;
+			return RBX_OUTCOME_WAITS;
+		}
 		rbx_loans_give_back(upkeep, slab);
 		break;
 	case RBX_TASK_FREE_PAGES:

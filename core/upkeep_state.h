@@ -108,10 +108,11 @@ struct rbx_lost {
 /* A server that is back, while its replicas that are AWAY are looked for. */
 struct rbx_back {
 	bool is_on;
-	bool some_wait; /* for parts that are under way to them: it is looked for once more */
+	bool some_wait; /* for parts that are under way to them */
 	uint32_t server;
 	uint32_t next; /* slab to look at next */
-	uint64_t again_ns; /* when that begins; 0: at once */
+	struct rbx_server_set again; /* servers that are looked for once more, as some wait there */
+	uint64_t again_ns; /* when that begins; 0: there are none */
 };
 
 struct rbx_upkeep {
@@ -178,6 +179,7 @@ struct rbx_upkeep {
 	uint32_t borrows_count; /* slabs for which servers were asked */
 	uint32_t lent_count; /* those of them for which one lent */
 	uint32_t returns_count; /* loans to give back */
+	uint32_t passed_count; /* slabs that have one of a silent server, to which enough is owed */
 	uint32_t pays_count; /* loans of which servers were told */
 	bool lacks_servers; /* the servers to be asked next have not answered yet */
 	bool lacks_records; /* slabs wait for a record (slab_record.h) */

@@ -26,7 +26,9 @@ struct rbx_context;
 struct rbx_volume; /* a range of remote memory on several servers */
 
 enum rbx_event_kind {
-	RBX_EVENT_SERVER_DOWN, /* a server is dead */
+	/* A server is dead. If it has not answered, that is known after the peer timeout, or
+	 * after half of the lease if it could have been used again with what it has. */
+	RBX_EVENT_SERVER_DOWN,
 	RBX_EVENT_REBUILD_STARTED, /* the copies it held are made anew */
 	RBX_EVENT_REBUILD_DONE, /* all slabs have all their replicas again */
 	RBX_EVENT_REBUILD_STUCK, /* no server can take the lost copies */
