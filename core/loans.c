@@ -314,29 +314,23 @@ static bool is_silent(const struct rbx_upkeep *upkeep, uint32_t server)
 	return RBX_LOAD_RELAXED(&upkeep->servers[server].is_silent);
 }
 
-/* One half of the table is for slabs that do nothing but give loans back, the other one for those
- * that do so before they borrow. */
 bool rbx_loans_may_return(const struct rbx_upkeep *upkeep)
 {
 	uint32_t i, count = 0;
 
-	if (upkeep->owed_count < RBX_OWED_MAX / 2)
-		return true;
 	for (i = 0; i < upkeep->owed_count; i++)
 		count += !is_silent(upkeep, upkeep->owed[i].server);
 	return count < RBX_OWED_MAX / 2 && upkeep->owed_count < RBX_OWED_MAX;
 }
 
-bool rbx_loans_may_give_back(const struct rbx_upkeep *upkeep, struct rbx_slab *slab)
+bool rbx_loans_is_for_silent(const struct rbx_upkeep *upkeep, struct rbx_slab *slab)
 {
 	uint32_t server;
 
-	if (upkeep->owed_count < RBX_OWED_MAX / 2)
-		return true;
 	rbx_slab_lock(slab);
 	server = rbx_slab_drained_server(slab);
 	rbx_slab_unlock(slab);
-	return !is_silent(upkeep, server);
+	return is_silent(upkeep, server);
 }
 
 void rbx_loans_give_back(struct rbx_upkeep *upkeep, struct rbx_slab *slab)

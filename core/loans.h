@@ -25,10 +25,16 @@ void rbx_loans_borrowed(struct rbx_upkeep *upkeep, const struct rbx_asked *asked
 bool rbx_loans_take(struct rbx_upkeep *upkeep);
 /* Before the slabs are abandoned: no slab waits for an answer any more. */
 void rbx_loans_withdraw(struct rbx_upkeep *upkeep);
-/* Whether slabs may be gone through that do nothing but give loans back; and whether this one may,
- * which has such a loan. What is owed to silent servers stops no other returns. */
+/* Whether half of the table is full. The other half is for slabs that borrow afterwards. Those that
+ * only give back do so if that is due to silent servers, and not to such a server. */
+static inline bool rbx_loans_owe_much(const struct rbx_upkeep *upkeep)
+{
+	return upkeep->owed_count >= RBX_OWED_MAX / 2;
+}
+/* Then: whether it is due to them. */
 bool rbx_loans_may_return(const struct rbx_upkeep *upkeep);
-bool rbx_loans_may_give_back(const struct rbx_upkeep *upkeep, struct rbx_slab *slab);
+/* Whether what RBX_TASK_GIVE_BACK is for is a loan of a silent server. */
+bool rbx_loans_is_for_silent(const struct rbx_upkeep *upkeep, struct rbx_slab *slab);
 /* Does RBX_TASK_GIVE_BACK. For a named volume usually nothing is owed: its memory is the
  * volume's. */
 void rbx_loans_give_back(struct rbx_upkeep *upkeep, struct rbx_slab *slab);

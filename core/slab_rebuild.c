@@ -147,15 +147,17 @@ static void target_add(struct rbx_slab *slab, uint32_t slot, bool stands_in)
 
 void rbx_slab_target_join(struct rbx_slab *slab, uint32_t slot)
 {
+	struct rbx_slab_record *record = rbx_slab_record(slab);
+
 	target_add(slab, slot, false);
 	/* Discarded or lost meanwhile: there is nothing to copy. Or what is to be copied first is
 	 * back. */
-	if (!slab->read_mask || rbx_slab_record(slab)->unwanted_mask >> slot & 1) {
+	if (!slab->read_mask || record->unwanted_mask >> slot & 1) {
 		rbx_slab_move(slab, slot, RBX_REPLICA_LOST);
 		return;
 	}
-	copies_want(rbx_slab_record(slab), 0, rbx_slab_cells(rbx_slab_shape(slab)));
-	rbx_slab_record(slab)->copy_extents = 0;
+	copies_want(record, 0, rbx_slab_cells(rbx_slab_shape(slab)));
+	record->copy_extents = 0;
 }
 
 uint8_t rbx_slab_returned(const struct rbx_slab *slab)

@@ -170,15 +170,16 @@ static uint32_t find_room(const struct rbx_slab *slab)
 
 uint32_t rbx_slab_borrow(struct rbx_slab *slab, uint32_t server)
 {
+	struct rbx_slab_record *record = rbx_slab_record(slab);
 	uint32_t slot = find_room(slab);
 
 	RBX_ASSERT(server < RBX_SERVERS_MAX);
 	RBX_ASSERT(!rbx_slab_has_server(slab, server));
 	rbx_replica_set_server(rbx_slab_replica(slab, slot), server);
-	if (slab->has_record) {
-		rbx_slab_record(slab)->unlabel_asked_mask &= (uint8_t)~(1u << slot);
-		rbx_slab_record(slab)->unlabelled_mask &= (uint8_t)~(1u << slot);
-		rbx_slab_record(slab)->unwanted_mask &= (uint8_t)~(1u << slot);
+	if (record) {
+		record->unlabel_asked_mask &= (uint8_t)~(1u << slot);
+		record->unlabelled_mask &= (uint8_t)~(1u << slot);
+		record->unwanted_mask &= (uint8_t)~(1u << slot);
 	}
 	rbx_slab_move(slab, slot, RBX_REPLICA_BORROWING);
 	return slot;

@@ -150,8 +150,9 @@ static bool is_served(const struct rbx_upkeep *upkeep,
 			       RBX_UPKEEP_AHEAD_MAX;
 	case RBX_LIST_RETURN:
 		return upkeep->returns_count < RBX_UPKEEP_RETURNS_MAX &&
-		       upkeep->passed_count < rbx_attention_length(attention, list) &&
-		       rbx_loans_may_return(upkeep);
+		       (!rbx_loans_owe_much(upkeep) ||
+			(upkeep->passed_count < rbx_attention_length(attention, list) &&
+			 rbx_loans_may_return(upkeep)));
 	default:
 		return false;
 	}
