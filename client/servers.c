@@ -88,7 +88,9 @@ static bool peer_hold(struct rbx_peer *peer, void *user)
 	struct rbx_volume_server *server = user;
 
 	(void)peer;
-	rbx_upkeep_server_silent(&server->control->upkeep, index_of(server));
+	/* Servers of a named volume know themselves what they have missed. */
+	if (!server->control->named)
+		rbx_upkeep_server_silent(&server->control->upkeep, index_of(server));
 	return rbx_last_copies_hold(&server->control->flow, index_of(server),
 				    server_is_up);
 }
@@ -261,7 +263,7 @@ int rbx_volume_server_open(struct rbx_volume_control *control, uint32_t index)
 		.drains = peer_drains,
 		.hold = peer_hold,
 		.wait = rbx_last_copies_wait,
-		.back = peer_back,
+		.back = control->named ? NULL : peer_back,
 		.user = &control->servers[index],
 	};
 	struct rbx_peer *peer;

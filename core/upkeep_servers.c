@@ -75,8 +75,6 @@ void rbx_upkeep_server_begins(struct rbx_upkeep *upkeep, uint32_t server)
 	RBX_STORE_RELEASE(&place->is_free, false);
 	RBX_STORE_RELEASE(&place->is_down, false);
 	RBX_STORE_RELEASE(&place->went_down, false);
-	RBX_STORE_RELEASE(&place->is_silent, false);
-	RBX_STORE_RELEASE(&place->is_back, false);
 	place->incarnation = 0;
 	rbx_upkeep_server_domain(upkeep, server, 0);
 	rbx_lock(&upkeep->servers_lock);
@@ -270,7 +268,8 @@ static void missed_lend(struct rbx_upkeep *upkeep)
 void rbx_upkeep_missed_free(struct rbx_upkeep *upkeep)
 {
 	static uint64_t ended; /* no more is lent. No replica is LIVE, so no word is used */
-	uint64_t *missed = RBX_EXCHANGE(&upkeep->flow->map->shape.missed, &ended);
+	struct rbx_slab_shape *shape = &upkeep->flow->map->shape;
+	uint64_t *missed = shape->is_named ? NULL : RBX_EXCHANGE(&shape->missed, &ended);
 
 	if (missed && missed != &ended)
 		upkeep->ops->memory_take_back(upkeep, missed);
@@ -381,6 +380,8 @@ uint64_t rbx_upkeep_servers_return(struct rbx_upkeep *upkeep, bool *more)
 {
 	struct rbx_back *back = &upkeep->back;
 
+	if (upkeep->flow->map->shape.is_named)
+		return UINT64_MAX; /* its servers know themselves what they have missed */
 	if (back->again_ns && upkeep->now_ns >= back->again_ns)
 		back_again(upkeep);
 	if (!back->is_on && RBX_LOAD_RELAXED(&upkeep->any_is_back))
@@ -407,6 +408,8 @@ void rbx_upkeep_places_free(struct rbx_upkeep *upkeep)
 		    rbx_server_set_has(&upkeep->busy, i))
 			continue;
 		place->is_gone = false;
+		/* Nobody says any more that it is silent, nor that it is back. */
+		place->is_silent = place->is_back = false;
 		upkeep->gone_count--;
 		rbx_asks_forget(upkeep, i);
 		RBX_STORE_RELEASE(&place->is_free, true);
