@@ -204,18 +204,6 @@ uint64_t rbx_balance_look(struct rbx_upkeep *upkeep)
 
 /* ---- A server has lent, or not -------------------------------------------------------*/
 
-/* The slot of the server's replica that is in use, or -1. */
-static int slot_of(const struct rbx_slab *slab, uint32_t server)
-{
-	uint32_t slot;
-
-	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
-		if (rbx_slab_is_lent(slab, slot) &&
-		    rbx_replica_server(rbx_slab_replica(slab, slot)) == server)
-			return (int)slot;
-	return -1;
-}
-
 void rbx_balance_over(struct rbx_upkeep *upkeep, const struct rbx_borrowing *borrowing)
 {
 	struct rbx_slab *slab = borrowing->slab;
@@ -226,10 +214,10 @@ void rbx_balance_over(struct rbx_upkeep *upkeep, const struct rbx_borrowing *bor
 
 	rbx_slab_lock(slab);
 	/* If one was lost meanwhile, this one takes its place. */
-	slot = slot_of(slab, to);
+	slot = rbx_slab_slot_of(slab, to);
 	if (slot >= 0 && rbx_slab_staying(slab) > rbx_slab_shape(slab)->replicas) {
-		if (is_better && slot_of(slab, from) >= 0)
-			rbx_slab_move_away(slab, (uint32_t)slot_of(slab, from), (uint32_t)slot);
+		if (is_better && rbx_slab_slot_of(slab, from) >= 0)
+			rbx_slab_move_away(slab, (uint32_t)rbx_slab_slot_of(slab, from), (uint32_t)slot);
 		else
 			rbx_slab_lose(slab, (uint32_t)slot);
 		RBX_ADD_RELAXED(&upkeep->moved_count, is_better);

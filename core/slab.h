@@ -395,6 +395,8 @@ void rbx_slab_move(struct rbx_slab *slab, uint32_t slot,
 
 /* It has a loan: in use, or to be used when all that was asked for has come. */
 bool rbx_slab_is_lent(const struct rbx_slab *slab, uint32_t slot);
+/* The slot that is lent by this server, or -1. */
+int rbx_slab_slot_of(const struct rbx_slab *slab, uint32_t server);
 /* Only of a replica that is lent; else it does nothing. */
 void rbx_slab_lose(struct rbx_slab *slab, uint32_t slot);
 

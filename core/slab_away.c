@@ -9,18 +9,6 @@ static uint64_t *word_of(const struct rbx_slab *slab)
 	return &rbx_slab_shape(slab)->missed[rbx_slab_index(slab)];
 }
 
-/* The slot of a server's replica that is in use, or -1. */
-static int slot_of(const struct rbx_slab *slab, uint32_t server)
-{
-	uint32_t slot;
-
-	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
-		if (rbx_slab_is_lent(slab, slot) &&
-		    rbx_replica_server(rbx_slab_replica(slab, slot)) == server)
-			return (int)slot;
-	return -1;
-}
-
 /*
  * Whether a replica can be AWAY: it is the same as another one that stays, where no write is
  * under way to. While the slab has a record that may not be so, or it is not known (doubts.h).
@@ -34,7 +22,7 @@ static bool may_be_away(const struct rbx_slab *slab, uint32_t slot)
 
 bool rbx_slab_server_silent(struct rbx_slab *slab, uint32_t server)
 {
-	int slot = slot_of(slab, server);
+	int slot = rbx_slab_slot_of(slab, server);
 
 	if (slot < 0 || rbx_slab_state(slab, (uint32_t)slot) == RBX_REPLICA_AWAY)
 		return false;
@@ -50,7 +38,7 @@ bool rbx_slab_server_silent(struct rbx_slab *slab, uint32_t server)
 
 bool rbx_slab_is_away(const struct rbx_slab *slab, uint32_t server)
 {
-	int slot = slab->has_away ? slot_of(slab, server) : -1;
+	int slot = slab->has_away ? rbx_slab_slot_of(slab, server) : -1;
 
 	return slot >= 0 && rbx_slab_state(slab, (uint32_t)slot) == RBX_REPLICA_AWAY;
 }
@@ -77,7 +65,7 @@ int rbx_slab_server_back(struct rbx_slab *slab, uint32_t server, uint64_t *misse
 
 	if (!rbx_slab_is_away(slab, server))
 		return -ENOENT;
-	slot = (uint32_t)slot_of(slab, server);
+	slot = (uint32_t)rbx_slab_slot_of(slab, server);
 	if (rbx_replica_flights(rbx_slab_replica(slab, slot)))
 		return -EAGAIN;
 	newcomers_lose(slab);

@@ -104,6 +104,17 @@ bool rbx_slab_is_lent(const struct rbx_slab *slab, uint32_t slot)
 	       1;
 }
 
+int rbx_slab_slot_of(const struct rbx_slab *slab, uint32_t server)
+{
+	uint32_t slot;
+
+	for (slot = 0; slot < rbx_slab_shape(slab)->slots; slot++)
+		if (rbx_slab_is_lent(slab, slot) &&
+		    rbx_replica_server(rbx_slab_replica(slab, slot)) == server)
+			return (int)slot;
+	return -1;
+}
+
 void rbx_slab_lose(struct rbx_slab *slab, uint32_t slot)
 {
 	if (!rbx_slab_is_lent(slab, slot))

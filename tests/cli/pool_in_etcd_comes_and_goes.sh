@@ -6,57 +6,15 @@
 # etcd itself is killed and started again while a volume is used. No request fails.
 
 . "$(dirname "$0")/rdmabox.sh"
+. "$(dirname "$0")/etcd.sh"
 
-command -v etcd >/dev/null || { echo "etcd is not installed (package etcd-server): skipped"; exit 77; }
-[ -e "$build/lib/librdmabox-etcd.so" ] || { echo "this build has no pools of etcd: skipped"; exit 77; }
-
-# Two ports of loopback that nobody listens at.
-read -r port peer_port < <(python3 -c '
-import socket
-both = [socket.socket() for _ in range(2)]
-for one in both:
-    one.bind(("127.0.0.1", 0))
-print(*(one.getsockname()[1] for one in both))')
-endpoint=127.0.0.1:$port
 pool=etcd://$endpoint/test
-
-start_etcd()
-{
-	ETCD_UNSUPPORTED_ARCH=$(uname -m | sed 's/aarch64/arm64/') \
-		etcd --name one --data-dir "$scratch/etcd" --listen-client-urls "http://$endpoint" \
-		--advertise-client-urls "http://$endpoint" \
-		--listen-peer-urls "http://127.0.0.1:$peer_port" \
-		--initial-advertise-peer-urls "http://127.0.0.1:$peer_port" \
-		--initial-cluster "one=http://127.0.0.1:$peer_port" >>"$scratch/etcd.log" 2>&1 &
-	etcd_pid=$!
-	server_pids+=("$etcd_pid")
-}
-
-# until_true COMMAND... - waits for it
-until_true()
-{
-	local attempt
-
-	for ((attempt = 0; attempt < 900; attempt++)); do
-		"$@" && return
-		sleep 0.1
-	done
-	show
-	tail -n 5 "$scratch"/*.err "$scratch/etcd.log" >&2
-	fault "it never comes true: $*"
-}
 
 # has STATE COUNT - pool status has so many members in that state
 has()
 {
 	run pool status "$pool" --json
 	[ "$status" != 2 ] && [ "$(grep -c "\"state\": \"$1\"" "$scratch/out")" = "$2" ]
-}
-
-answers()
-{
-	run pool status "$pool"
-	[ "$status" = 0 ]
 }
 
 # etcd_do WHAT KEY [VALUE] - put or deleterange, by its JSON gateway
@@ -72,7 +30,7 @@ etcd_do()
 	END
 }
 
-start_etcd
+start_etcd http
 until_true answers # nobody is in the pool yet
 broken=/rdmabox/test/servers/0123456789abcdef
 etcd_do put "$broken" 'nonsense'
@@ -121,7 +79,7 @@ pid=$!
 server_pids+=("$pid")
 until_true grep -q "^ready $two " "$scratch/again" # a server starts without etcd
 until_true grep -q 'not announced: etcd at .*; it is tried again' "$scratch/again.err"
-start_etcd
+start_etcd http
 until_true has up 2 # both are there again
 until_true grep -q "server added: $two" "$scratch/bench.err"
 until_true grep -q 'rebuild done' "$scratch/bench.err"

@@ -5,19 +5,10 @@
 # with all of these servers announce themselves and are found; without one of them nothing is.
 
 . "$(dirname "$0")/rdmabox.sh"
+. "$(dirname "$0")/etcd.sh"
 
-command -v etcd >/dev/null || { echo "etcd is not installed (package etcd-server): skipped"; exit 77; }
-[ -e "$build/lib/librdmabox-etcd.so" ] || { echo "this build has no pools of etcd: skipped"; exit 77; }
-cd "$scratch" || exit 1
-
-read -r port peer_port < <(python3 -c '
-import socket
-both = [socket.socket() for _ in range(2)]
-for one in both:
-    one.bind(("127.0.0.1", 0))
-print(*(one.getsockname()[1] for one in both))')
-endpoint=127.0.0.1:$port
 pool=etcds://$endpoint/test
+cd "$scratch" || exit 1
 
 # certificate NAME USAGE [SUBJECT] - NAME.pem and NAME.key, of ca.pem
 certificate()
@@ -41,13 +32,7 @@ authority ca
 authority other
 certificate etcd serverAuth,clientAuth # its JSON gateway is a client of its own
 certificate client clientAuth
-ETCD_UNSUPPORTED_ARCH=$(uname -m | sed 's/aarch64/arm64/') \
-	etcd --name one --data-dir etcd.data --listen-client-urls "https://$endpoint" \
-	--advertise-client-urls "https://$endpoint" --listen-peer-urls "http://127.0.0.1:$peer_port" \
-	--initial-advertise-peer-urls "http://127.0.0.1:$peer_port" \
-	--initial-cluster "one=http://127.0.0.1:$peer_port" --cert-file etcd.pem --key-file etcd.key \
-	--client-cert-auth --trusted-ca-file ca.pem >etcd.log 2>&1 &
-server_pids+=("$!")
+start_etcd https --cert-file etcd.pem --key-file etcd.key --client-cert-auth --trusted-ca-file ca.pem
 
 # auth WHAT [JSON] - a call of etcd about its users
 auth()
@@ -58,27 +43,6 @@ auth()
 		context.load_cert_chain("client.pem", "client.key")
 		urllib.request.urlopen(sys.argv[1], sys.argv[2].encode(), timeout=10, context=context).read()
 	END
-}
-
-# until_true COMMAND... - waits for it
-until_true()
-{
-	local attempt
-
-	for ((attempt = 0; attempt < 900; attempt++)); do
-		"$@" && return
-		sleep 0.1
-	done
-	show
-	tail -n 5 ./*.err etcd.log >&2
-	fault "it never comes true: $*"
-}
-
-# answers - etcd, to who has all that it wants
-answers()
-{
-	run pool status "$pool"
-	[ "$status" = 0 ]
 }
 
 # unfound PATTERN - pool status finds no pool, and says why
