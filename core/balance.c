@@ -210,14 +210,15 @@ void rbx_balance_over(struct rbx_upkeep *upkeep, const struct rbx_borrowing *bor
 	uint32_t from = upkeep->balance_from, to = borrowing->to;
 	bool is_better = free_bytes(upkeep, to) + gap_bytes(upkeep) / 2 >=
 			 free_bytes(upkeep, from) + gap_bytes(upkeep);
-	int slot;
+	int slot, leaving;
 
 	rbx_slab_lock(slab);
 	/* If one was lost meanwhile, this one takes its place. */
 	slot = rbx_slab_slot_of(slab, to);
 	if (slot >= 0 && rbx_slab_staying(slab) > rbx_slab_shape(slab)->replicas) {
-		if (is_better && rbx_slab_slot_of(slab, from) >= 0)
-			rbx_slab_move_away(slab, (uint32_t)rbx_slab_slot_of(slab, from), (uint32_t)slot);
+		leaving = rbx_slab_slot_of(slab, from);
+		if (is_better && leaving >= 0)
+			rbx_slab_move_away(slab, (uint32_t)leaving, (uint32_t)slot);
 		else
 			rbx_slab_lose(slab, (uint32_t)slot);
 		RBX_ADD_RELAXED(&upkeep->moved_count, is_better);
