@@ -224,6 +224,19 @@ void rbx_keeper_put_out(struct rbx_keeper *keeper, const struct rbx_server_set *
 	rbx_keeper_propose(keeper);
 }
 
+bool rbx_keeper_is_acceptable(const struct rbx_keeper *keeper, const struct rbx_membership *next)
+{
+	struct rbx_volume_control *control = keeper->control;
+	struct rbx_member_set away = { .count = 0 };
+	uint32_t i;
+
+	for (i = 0; i < RBX_MEMBERS_MAX; i++)
+		if (RBX_LOAD_ACQUIRE(&control->servers[i].has_failed))
+			rbx_member_set_add(&away,
+					   rbx_upkeep_server_incarnation(&control->upkeep, i));
+	return rbx_membership_is_acceptable(next, &away);
+}
+
 /* The record would wait for ever for servers that it puts out, as these cannot come again then. So
  * they have FAILED, and the volume is over until enough of them are there again. */
 static void too_many_failed(struct rbx_keeper *keeper, const struct rbx_server_set *servers)
@@ -258,7 +271,7 @@ static void failed_put_out(struct rbx_keeper *keeper, const struct rbx_server_se
 	}
 	if (!rbx_server_set_count(&going))
 		return;
-	if (!rbx_membership_is_acceptable(&next)) {
+	if (!rbx_keeper_is_acceptable(keeper, &next)) {
 		too_many_failed(keeper, &going);
 		return;
 	}

@@ -15,7 +15,6 @@
 #include "client/keeper_state.h"
 
 #include "client/session.h"
-#include "core/membership_change.h"
 #include "core/status.h"
 
 #define LOOK_NS (RBX_UPKEEP_RETRY_MS * 1000000ull)
@@ -68,7 +67,7 @@ void rbx_keeper_drains_begin(struct rbx_keeper *keeper)
 		if (!member || member->state != RBX_MEMBER_IN)
 			continue;
 		member->state = RBX_MEMBER_OUT;
-		if (rbx_membership_is_acceptable(&next))
+		if (rbx_keeper_is_acceptable(keeper, &next))
 			rbx_server_set_add(&empty, i);
 		else /* with the next record, or never: the last one stays */
 			member->state = RBX_MEMBER_IN;

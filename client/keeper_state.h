@@ -198,6 +198,9 @@ void rbx_keeper_again_go_on(struct rbx_keeper *keeper);
 void rbx_keeper_failed(struct rbx_keeper *keeper, uint32_t server);
 /* The next version of the record is to be accepted by those servers that are left. */
 void rbx_keeper_propose(struct rbx_keeper *keeper);
+/* Whether the servers that are left can accept this record, without those that it puts OUT or that
+ * have FAILED: it would wait for these. */
+bool rbx_keeper_is_acceptable(const struct rbx_keeper *keeper, const struct rbx_membership *next);
 /* Puts these servers OUT, as next says: made by rbx_membership_next(). Nothing else is proposed. */
 void rbx_keeper_put_out(struct rbx_keeper *keeper, const struct rbx_server_set *servers,
 			const struct rbx_membership *next);

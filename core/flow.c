@@ -268,7 +268,8 @@ static bool is_failover(const struct rbx_piece *piece, const struct rbx_part *pa
  * is bounded: servers come seldom. */
 static void came_again_forget(struct rbx_flow *flow, struct rbx_piece *piece)
 {
-	uint32_t mask = piece->failed_mask;
+	/* Others may be empty by now. */
+	uint32_t mask = piece->failed_mask & piece->slab->read_mask;
 
 	for (; mask; mask &= mask - 1) {
 		uint32_t slot = (uint32_t)__builtin_ctz(mask);

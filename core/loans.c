@@ -323,10 +323,15 @@ bool rbx_loans_may_return(const struct rbx_upkeep *upkeep)
 	return count < RBX_OWED_MAX / 2 && upkeep->owed_count < RBX_OWED_MAX;
 }
 
-bool rbx_loans_is_for_silent(const struct rbx_upkeep *upkeep, struct rbx_slab *slab)
+bool rbx_loans_must_wait(const struct rbx_upkeep *upkeep, struct rbx_slab *slab,
+			 enum rbx_attention_list list)
 {
 	uint32_t server;
 
+	if (list == RBX_LIST_LEND ||
+	    (list == RBX_LIST_RETURN ? !rbx_loans_owe_much(upkeep) :
+				       upkeep->owed_count < RBX_OWED_MAX))
+		return false;
 	rbx_slab_lock(slab);
 	server = rbx_slab_drained_server(slab);
 	rbx_slab_unlock(slab);

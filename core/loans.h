@@ -33,8 +33,10 @@ static inline bool rbx_loans_owe_much(const struct rbx_upkeep *upkeep)
 }
 /* Then: whether it is due to them. */
 bool rbx_loans_may_return(const struct rbx_upkeep *upkeep);
-/* Whether what RBX_TASK_GIVE_BACK is for is a loan of a silent server. */
-bool rbx_loans_is_for_silent(const struct rbx_upkeep *upkeep, struct rbx_slab *slab);
+/* Whether RBX_TASK_GIVE_BACK has to wait, as its loan is that of a silent server, and as much is
+ * owed as this list may owe. First writes do not wait. */
+bool rbx_loans_must_wait(const struct rbx_upkeep *upkeep, struct rbx_slab *slab,
+			 enum rbx_attention_list list);
 /* Does RBX_TASK_GIVE_BACK. For a named volume usually nothing is owed: its memory is the
  * volume's. */
 void rbx_loans_give_back(struct rbx_upkeep *upkeep, struct rbx_slab *slab);

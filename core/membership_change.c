@@ -48,13 +48,15 @@ bool rbx_membership_add(struct rbx_membership *next, uint64_t incarnation)
 	return true;
 }
 
-bool rbx_membership_is_acceptable(const struct rbx_membership *next)
+bool rbx_membership_is_acceptable(const struct rbx_membership *next,
+				  const struct rbx_member_set *away)
 {
 	struct rbx_member_set stay = { .count = 0 };
 	uint32_t i;
 
 	for (i = 0; i < next->count; i++)
-		if (next->members[i].state == RBX_MEMBER_IN)
+		if (next->members[i].state == RBX_MEMBER_IN &&
+		    !rbx_member_set_has(away, next->members[i].incarnation))
 			rbx_member_set_add(&stay, next->members[i].incarnation);
 	return stay.count && rbx_membership_can_change(next, &stay);
 }

@@ -33,8 +33,10 @@ enum rbx_membership_place rbx_membership_place(const struct rbx_membership *memb
 /* Makes a server a member that is IN, which is none or is OUT. False: there is no room. */
 bool rbx_membership_add(struct rbx_membership *next, uint64_t incarnation);
 
-/* Whether those that stay IN by it can have it accepted, without those that it puts OUT. */
-bool rbx_membership_is_acceptable(const struct rbx_membership *next);
+/* Whether those that stay IN by it can have it accepted, without those that it puts OUT, and
+ * without these, which cannot answer. */
+bool rbx_membership_is_acceptable(const struct rbx_membership *next,
+				  const struct rbx_member_set *away);
 
 /* Makes room for one more: a member is forgotten that is OUT and has no vote, if there is one; this
  * one in any case, unless it is 0. What it has does not count, so nobody misses it. */

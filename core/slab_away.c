@@ -43,20 +43,17 @@ bool rbx_slab_is_away(const struct rbx_slab *slab, uint32_t server)
 	return slot >= 0 && rbx_slab_state(slab, (uint32_t)slot) == RBX_REPLICA_AWAY;
 }
 
-/* Replicas that were never complete are given up, and so is what is being borrowed for one: to copy
- * what the one that is back has missed is less. */
+/* Replicas that were never complete are given up: to copy what the one that is back has missed is
+ * less. */
 static void newcomers_lose(struct rbx_slab *slab)
 {
 	struct rbx_slab_record *record = rbx_slab_record(slab);
 	uint32_t slot;
 
-	for (slot = 0; record && slot < rbx_slab_shape(slab)->slots; slot++) {
-		if (rbx_slab_state(slab, slot) == RBX_REPLICA_BORROWING)
-			record->unwanted_mask |= (uint8_t)(1u << slot);
-		else if (rbx_slab_state(slab, slot) == RBX_REPLICA_REBUILDING &&
-			 !((record->stands_in_mask | record->returned_mask) >> slot & 1))
+	for (slot = 0; record && slot < rbx_slab_shape(slab)->slots; slot++)
+		if (rbx_slab_state(slab, slot) == RBX_REPLICA_REBUILDING &&
+		    !((record->stands_in_mask | record->returned_mask) >> slot & 1))
 			rbx_slab_lose(slab, slot);
-	}
 }
 
 int rbx_slab_server_back(struct rbx_slab *slab, uint32_t server, uint64_t *missed)
@@ -66,10 +63,17 @@ int rbx_slab_server_back(struct rbx_slab *slab, uint32_t server, uint64_t *misse
 	if (!rbx_slab_is_away(slab, server))
 		return -ENOENT;
 	slot = (uint32_t)rbx_slab_slot_of(slab, server);
-	if (rbx_replica_flights(rbx_slab_replica(slab, slot)))
+	/* What is being borrowed would be one too many when it comes; and if it does not, another
+	 * server may have been asked already. */
+	if (rbx_replica_flights(rbx_slab_replica(slab, slot)) ||
+	    rbx_slab_find(slab, RBX_REPLICA_BORROWING) >= 0)
 		return -EAGAIN;
 	newcomers_lose(slab);
 	*missed = *word_of(slab);
+	if (!*missed) { /* so it has all that was acknowledged, and may be the last one that has */
+		rbx_slab_move(slab, slot, RBX_REPLICA_LIVE);
+		return 0;
+	}
 	rbx_slab_move(slab, slot, RBX_REPLICA_RETURNED);
 	if (slab->has_record)
 		rbx_slab_returned_join(slab, rbx_slab_record(slab));

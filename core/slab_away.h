@@ -10,14 +10,16 @@
  *	LIVE       nothing else is under way in the slab, and the server is silent
  *	AWAY       takes nothing. What is written is noted as missed, by extents (extents.h)
  *	RETURNED   the server has taken our session up again, and no part is under way that was sent
- *	           before: takes every write. What it has missed is copied to it (slab_rebuild.c)
+ *	           before: takes every write. What it has missed is copied to it (slab_rebuild.c);
+ *	           if that is nothing, it is LIVE at once
  *
  * A replica that is AWAY does not count as a copy. So the slab is rebuilt elsewhere as soon as
  * without it, and what comes first wins: each replica that is complete elsewhere costs one that is
- * AWAY. If its server is back before that, it is the newcomer that is given up, or that is given
- * back as soon as it is lent, even if it will be needed as well: what was missed is copied first,
- * as it is less, and a slab that still lacks a replica borrows again. So a slab never has more
- * replicas that are or become complete than it is to have, but for one that leaves.
+ * AWAY. If its server is back before that, it is the newcomer that is given up, even if it will be
+ * needed as well: what was missed is copied first, as it is less, and a slab that still lacks a
+ * replica borrows again. While one is being borrowed the server is not back: that may come from
+ * several servers, asked one after another. So a slab never has more replicas that are or become
+ * complete than it is to have, but for one that leaves.
  *
  * A replica that is AWAY is LOST, too, if the slab is discarded, if its server wants the memory
  * back, or is given up when half of the lease is over (peer_state.h). It is LOST with the last
@@ -49,8 +51,9 @@ bool rbx_slab_server_silent(struct rbx_slab *slab, uint32_t server);
 /* Whether a replica of this server is AWAY. */
 bool rbx_slab_is_away(const struct rbx_slab *slab, uint32_t server);
 
-/* The server is back: its replica that is AWAY has RETURNED. 0: it may lack these extents; -ENOENT:
- * there is none; -EAGAIN: it is still AWAY, because parts are under way to it. */
+/* The server is back: its replica that is AWAY has RETURNED, or is LIVE. 0: it may lack these
+ * extents, and is LIVE if they are none; -ENOENT: there is none; -EAGAIN: it is still AWAY, as
+ * parts are under way to it, or another replica is being borrowed. */
 int rbx_slab_server_back(struct rbx_slab *slab, uint32_t server, uint64_t *missed);
 
 /* A part that was sent to a slot has failed, by no fault of this machine: the replica is lost,

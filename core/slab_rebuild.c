@@ -150,9 +150,8 @@ void rbx_slab_target_join(struct rbx_slab *slab, uint32_t slot)
 	struct rbx_slab_record *record = rbx_slab_record(slab);
 
 	target_add(slab, slot, false);
-	/* Discarded or lost meanwhile: there is nothing to copy. Or what is to be copied first is
-	 * back. */
-	if (!slab->read_mask || record->unwanted_mask >> slot & 1) {
+	/* Discarded or lost meanwhile: there is nothing to copy. */
+	if (!slab->read_mask) {
 		rbx_slab_move(slab, slot, RBX_REPLICA_LOST);
 		return;
 	}

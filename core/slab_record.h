@@ -45,9 +45,6 @@ struct rbx_slab_record {
 	uint8_t stands_in_mask;
 	uint8_t leaves_mask; /* slots that are REBUILDING and become LEAVING afterwards */
 	uint8_t returned_mask; /* slots that are REBUILDING and were RETURNED before */
-	/* Slots that are BORROWING and whose memory is given back when it comes, as a replica that
-	 * was AWAY is back meanwhile (slab_away.h). */
-	uint8_t unwanted_mask;
 	/* Slots that leave only to a server with more memory free (balance.h), and where to. */
 	uint8_t moves_mask;
 	uint8_t moves_to;

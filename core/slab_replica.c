@@ -190,7 +190,6 @@ uint32_t rbx_slab_borrow(struct rbx_slab *slab, uint32_t server)
 	if (record) {
 		record->unlabel_asked_mask &= (uint8_t)~(1u << slot);
 		record->unlabelled_mask &= (uint8_t)~(1u << slot);
-		record->unwanted_mask &= (uint8_t)~(1u << slot);
 	}
 	rbx_slab_move(slab, slot, RBX_REPLICA_BORROWING);
 	return slot;

@@ -200,9 +200,8 @@ static enum rbx_slab_outcome task_do(struct rbx_upkeep *upkeep, struct rbx_slab 
 		upkeep->ops->tending(upkeep, slab, task);
 	switch (task) {
 	case RBX_TASK_GIVE_BACK:
-		if (list == RBX_LIST_RETURN && rbx_loans_owe_much(upkeep) &&
-		    rbx_loans_is_for_silent(upkeep, slab)) {
-			upkeep->passed_count++;
+		if (rbx_loans_must_wait(upkeep, slab, list)) {
+			upkeep->passed_count += list == RBX_LIST_RETURN;
 			return RBX_OUTCOME_WAITS;
 		}
 		rbx_loans_give_back(upkeep, slab);

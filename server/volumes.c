@@ -377,6 +377,7 @@ static void holder_end(struct rbx_server *s, struct rbx_kept_volume *kept)
 	rbx_id_map_remove(&s->volumes.holders, id);
 	rbx_lender_leave(s->lender, id);
 	domain_end(s, kept);
+	pthread_cond_broadcast(&s->slab_ended); /* a drain may not wait for it any more */
 }
 
 void rbx_volume_end(struct rbx_server *s, struct rbx_kept_volume *kept)

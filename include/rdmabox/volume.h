@@ -293,7 +293,8 @@ struct rbx_volume_status {
 	 * in rebuilt_bytes. */
 	uint64_t replicas_moved;
 	uint64_t scrub_passes; /* of the whole volume by `scrub_rate`, since it was opened */
-	/* In the last of them: pages that are damaged at all servers, or that no server has. */
+	/* In the last of them: pages that could be read at no server, as they are damaged at all,
+	 * no server has them, or those that do were away. */
 	uint64_t scrub_bad_pages;
 };
 

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "client/keeper.h"
 #include "lib/volume/scrub.h"
 #include "lib/volume/volume.h"
 
@@ -28,14 +29,20 @@ static uint64_t portion_bytes(struct rbx_volume *volume, struct pass *pass)
 		       (uint64_t)RBX_SCRUB_PORTION_BYTES);
 }
 
-/* Returns how many bytes are behind it: none if servers are away, and it is tried again. */
+/* The writer is shut out, or too few servers are there: what cannot be read is not damaged. */
+static bool is_over(const struct rbx_volume *volume)
+{
+	return volume->control.keeper && rbx_keeper_is_over(volume->control.keeper);
+}
+
+/* Returns how many bytes are behind it: none if it could not be read, and is tried again. */
 static uint64_t portion_scrub(struct rbx_scrubber *scrubber, struct pass *pass)
 {
 	uint64_t bytes = portion_bytes(scrubber->volume, pass);
 	uint64_t bad_pages = 0;
 	int err = rbx_scrub(scrubber->volume, pass->at_bytes, bytes, scrubber->buf, &bad_pages);
 
-	if (err && err != -EIO)
+	if (err && (err != -EIO || is_over(scrubber->volume)))
 		return 0;
 	pass->bad_pages += bad_pages;
 	pass->at_bytes += bytes;
@@ -82,17 +89,15 @@ static void *scrubber_main(void *argument)
 	return NULL;
 }
 
-static int may_start(const struct rbx_volume *volume)
+void rbx_scrubber_init(struct rbx_scrubber *scrubber)
 {
-	if (!volume->control.flow.map->shape.checksums)
-		return rbx_error(-EINVAL, "scrub_rate: the volume has no checksums: whether its replicas differ could be told, and not which one is right");
-	if (volume->options.scrub_rate < RBX_COPY_RATE_MIN)
-		return rbx_error(-EINVAL, "scrub_rate=%llu: it must be 0, or at least %u bytes a second",
-				 (unsigned long long)volume->options.scrub_rate,
-				 RBX_COPY_RATE_MIN);
-	if (!rbx_context_options(volume->ctx)->pollers)
-		return rbx_error(-EINVAL, "scrub_rate: its thread needs one that polls, and pollers=0 has none");
-	return 0;
+	*scrubber = (struct rbx_scrubber){ .buf = NULL };
+	rbx_monitor_init(&scrubber->monitor);
+}
+
+void rbx_scrubber_destroy(struct rbx_scrubber *scrubber)
+{
+	rbx_monitor_destroy(&scrubber->monitor);
 }
 
 int rbx_scrubber_start(struct rbx_scrubber *scrubber, struct rbx_volume *volume)
@@ -101,18 +106,13 @@ int rbx_scrubber_start(struct rbx_scrubber *scrubber, struct rbx_volume *volume)
 
 	if (!volume->options.scrub_rate)
 		return 0;
-	err = may_start(volume);
-	if (err)
-		return err;
 	scrubber->volume = volume;
 	scrubber->buf = malloc(RBX_SCRUB_PORTION_BYTES);
 	if (!scrubber->buf)
 		return rbx_error(-ENOMEM, "out of memory");
-	rbx_monitor_init(&scrubber->monitor);
 	err = rbx_thread_start(&scrubber->thread, "scrub", scrubber_main, scrubber);
 	if (!err)
 		return 0;
-	rbx_monitor_destroy(&scrubber->monitor);
 	free(scrubber->buf);
 	scrubber->buf = NULL;
 	return rbx_error(err, "cannot start the thread that scrubs the volume");
@@ -127,16 +127,12 @@ void rbx_scrubber_stop(struct rbx_scrubber *scrubber)
 	rbx_monitor_wake(&scrubber->monitor);
 	rbx_monitor_leave(&scrubber->monitor);
 	rbx_thread_join(&scrubber->thread);
-	rbx_monitor_destroy(&scrubber->monitor);
 	free(scrubber->buf);
 	scrubber->buf = NULL;
 }
 
 void rbx_scrubber_get(struct rbx_scrubber *scrubber, uint64_t *passes, uint64_t *bad_pages)
 {
-	*passes = *bad_pages = 0;
-	if (!scrubber->buf)
-		return;
 	rbx_monitor_enter(&scrubber->monitor);
 	*passes = scrubber->passes;
 	*bad_pages = scrubber->bad_pages;

@@ -19,17 +19,18 @@ struct rbx_volume;
 struct rbx_scrubber {
 	struct rbx_volume *volume;
 	struct rbx_thread thread;
-	char *buf; /* NULL: it was not started */
+	char *buf; /* NULL: there is no thread */
 	struct rbx_monitor monitor; /* guards the rest */
 	bool stop;
 	uint64_t passes; /* of the whole volume, since it was opened */
-	uint64_t bad_pages; /* in the last of them: damaged at all servers */
+	uint64_t bad_pages; /* in the last of them: that could be read at no server */
 };
 
-/* 0, also if the volume is not to be scrubbed; -EINVAL: it has no checksums, or no thread polls;
- * -errno; reported. */
+void rbx_scrubber_init(struct rbx_scrubber *scrubber);
+void rbx_scrubber_destroy(struct rbx_scrubber *scrubber);
+/* 0, also if the volume is not to be scrubbed; or -errno, reported. */
 int rbx_scrubber_start(struct rbx_scrubber *scrubber, struct rbx_volume *volume);
-/* Blocks until what is being read has been read. */
+/* Blocks until what is being read has been read. It has found what it has found. */
 void rbx_scrubber_stop(struct rbx_scrubber *scrubber);
 /* What it has found so far. */
 void rbx_scrubber_get(struct rbx_scrubber *scrubber, uint64_t *passes, uint64_t *bad_pages);

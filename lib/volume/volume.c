@@ -31,6 +31,20 @@ void rbx_volume_options_defaults_sized(struct rbx_volume_options *options,
 	rbx_sized_fill(options, size_bytes, &defaults, sizeof(defaults));
 }
 
+static int scrub_rate_check(const struct rbx_volume *volume)
+{
+	const struct rbx_volume_options *options = &volume->options;
+
+	if (!options->scrub_rate)
+		return 0;
+	if (options->scrub_rate < RBX_COPY_RATE_MIN)
+		return rbx_error(-EINVAL, "scrub_rate=%llu: it must be 0, or at least %u bytes a second",
+				 (unsigned long long)options->scrub_rate, RBX_COPY_RATE_MIN);
+	if (!rbx_context_options(volume->ctx)->pollers)
+		return rbx_error(-EINVAL, "scrub_rate: its thread needs one that polls, and pollers=0 has none");
+	return 0;
+}
+
 static int options_take(struct rbx_volume *volume,
 			const struct rbx_volume_options *options)
 {
@@ -58,10 +72,18 @@ static int options_take(struct rbx_volume *volume,
 		return rbx_error(-EINVAL, "copy_rate=%llu: it must be 0, or at least %u bytes a second",
 				 (unsigned long long)volume->options.copy_rate,
 				 RBX_COPY_RATE_MIN);
-	return 0;
+	return scrub_rate_check(volume);
 }
 
 /* ---- Shape of the volume -----------------------------------------------------*/
+
+/* Known when the volume is: it is as it was made. */
+static int scrub_check(const struct rbx_volume *volume)
+{
+	if (!volume->options.scrub_rate || volume->options.checksums)
+		return 0;
+	return rbx_error(-EINVAL, "scrub_rate: the volume has no checksums: whether its replicas differ could be told, and not which one is right");
+}
 
 static int servers_check(struct rbx_volume *volume)
 {
@@ -187,6 +209,7 @@ static struct rbx_volume *volume_make(struct rbx_context *ctx)
 	volume->ctx = ctx;
 	pthread_mutex_init(&volume->add_lock, NULL);
 	pthread_mutex_init(&volume->fence_lock, NULL);
+	rbx_scrubber_init(&volume->scrubber);
 	rbx_volume_control_init(&volume->control, &rbx_volume_flow_ops,
 				&rbx_context_counters(ctx)->volumes,
 				rbx_context_options(ctx)->peer_timeout_ms *
@@ -200,6 +223,7 @@ static void volume_free(struct rbx_volume *volume)
 	rbx_events_end(&volume->events);
 	rbx_opening_free(&volume->control);
 	rbx_volume_control_destroy(&volume->control);
+	rbx_scrubber_destroy(&volume->scrubber);
 	free(volume->control.servers);
 	free(volume);
 }
@@ -323,6 +347,8 @@ int rbx_volume_open(struct rbx_context *ctx, struct rbx_volume **volume_out,
 	if (volume->control.named)
 		size = volume->control.named->record.size_bytes;
 	err = servers_check(volume);
+	if (!err)
+		err = scrub_check(volume);
 	slab_bytes = rbx_peer_slab_bytes(rbx_volume_server_first(&volume->control));
 	if (!err)
 		err = rbx_volume_memory_make(volume, size, slab_bytes);
@@ -356,6 +382,8 @@ out_opened:
 	return 0;
 
 out_stop:
+	rbx_volume_named_join_no_more(volume);
+	rbx_volume_joins_stop(volume);
 	upkeep_stop(volume);
 	goto out_close_servers;
 out_abandon:

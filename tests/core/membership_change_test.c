@@ -46,19 +46,27 @@ static void new_member_is_in_and_needs_the_votes_of_before(void **state)
 static void change_is_accepted_by_those_that_stay(void **state)
 {
 	struct rbx_membership m = make(4, true), next;
+	struct rbx_member_set away = { .count = 0 };
 
 	(void)state;
 	rbx_membership_next(&next, &m);
-	assert_true(rbx_membership_is_acceptable(&next));
+	assert_true(rbx_membership_is_acceptable(&next, &away));
 	rbx_membership_find(&next, 1)->state = RBX_MEMBER_OUT;
 	rbx_membership_find(&next, 2)->state = RBX_MEMBER_OUT;
-	assert_true(rbx_membership_is_acceptable(&next));
+	assert_true(rbx_membership_is_acceptable(&next, &away));
 	rbx_membership_find(&next, 3)->state = RBX_MEMBER_OUT;
-	assert_false(rbx_membership_is_acceptable(&next)); /* two votes of before */
+	assert_false(rbx_membership_is_acceptable(&next, &away)); /* two votes of before */
 	m = make(1, true);
 	rbx_membership_next(&next, &m);
 	rbx_membership_find(&next, 1)->state = RBX_MEMBER_OUT;
-	assert_false(rbx_membership_is_acceptable(&next)); /* nobody is left */
+	assert_false(rbx_membership_is_acceptable(&next, &away)); /* nobody is left */
+	/* One that stays, and cannot answer, is none of those that accept it. */
+	m = make(3, true);
+	rbx_membership_next(&next, &m);
+	rbx_membership_find(&next, 1)->state = RBX_MEMBER_OUT;
+	assert_true(rbx_membership_is_acceptable(&next, &away));
+	rbx_member_set_add(&away, 2);
+	assert_false(rbx_membership_is_acceptable(&next, &away));
 }
 
 static void place_tells_what_a_server_is(void **state)

@@ -305,12 +305,11 @@ static void replica_that_was_made_elsewhere_takes_its_place(void **state)
 }
 
 /* Another server was asked in its place, and lends when it is not needed any more. */
-static void memory_that_was_asked_for_meanwhile_goes_back(void **state)
+static void memory_that_was_asked_for_meanwhile_is_waited_for(void **state)
 {
 	struct host *host = make(2, 3);
 	uint32_t server = host_server_of(host, 0, 0);
 	uint32_t spare = 3 - server - host_server_of(host, 0, 1);
-	uint8_t *had = memory_of(host, 0);
 
 	(void)state;
 	host->servers[spare].is_slow = true;
@@ -320,16 +319,60 @@ static void memory_that_was_asked_for_meanwhile_goes_back(void **state)
 	assert_true(host->servers[spare].is_asked);
 	is_back(host, server);
 	(void)host_round(host);
-	assert_int_equal(state_of(host, 0), RBX_REPLICA_REBUILDING);
+	assert_int_equal(state_of(host, 0), RBX_REPLICA_AWAY);
 	host->servers[spare].is_slow = false;
+	(void)host_settle(host);
+	(void)host_settle(host);
+	assert_int_equal(host_census(host).whole, 1);
+	assert_int_equal(host_lent_count(host, 0) + host_lent_count(host, 1) +
+				 host_lent_count(host, 2),
+			 2);
+	host_free(host);
+}
+
+/* The other server refuses, and the slab has the one that is back, and borrows from nobody else. */
+static void server_that_refuses_meanwhile_is_followed_by_none(void **state)
+{
+	struct host *host = make(2, 4);
+	uint32_t server = host_server_of(host, 0, 0), i;
+	uint8_t *had = memory_of(host, 0);
+
+	(void)state;
+	for (i = 0; i < 4; i++)
+		host->servers[i].is_slow = true;
+	assert_true(falls_silent(host, server));
+	write_at(host, 0, 'b');
+	(void)host_round(host);
+	is_back(host, server);
+	(void)host_round(host);
+	for (i = 0; i < 4; i++) {
+		host->servers[i].is_slow = false;
+		host->servers[i].refuse = -ENOSPC;
+	}
 	(void)host_settle(host);
 	(void)host_settle(host);
 	assert_int_equal(host_census(host).whole, 1);
 	assert_ptr_equal(memory_of(host, 0), had);
 	assert_int_equal(had[0], 'b');
-	assert_int_equal(host->servers[spare].asked_count, 1);
-	assert_int_equal(host_lent_count(host, spare), 0);
-	assert_int_equal(host->counters.rebuilt_bytes, HOST_CELL_BYTES);
+	host_free(host);
+}
+
+/* It has all that was acknowledged. */
+static void replica_that_is_back_and_has_missed_nothing_is_live_at_once(void **state)
+{
+	struct host *host = make(2, 2);
+	uint32_t server = host_server_of(host, 0, 0), other = host_server_of(host, 0, 1);
+
+	(void)state;
+	write_at(host, 0, 'b');
+	assert_true(falls_silent(host, server));
+	is_back(host, server);
+	(void)host_round(host);
+	assert_int_equal(state_of(host, 0), RBX_REPLICA_LIVE);
+	host_server_dies(host, other);
+	(void)host_round(host);
+	assert_int_equal(host_census(host).dead, 0);
+	assert_int_equal(memory_of(host, 0)[0], 'b');
 	host_free(host);
 }
 
@@ -603,7 +646,9 @@ int main(void)
 		cmocka_unit_test(slab_whose_last_replica_is_lost_is_dead),
 		cmocka_unit_test(slab_whose_last_replica_is_lost_waits_if_nothing_was_missed),
 		cmocka_unit_test(replica_that_was_made_elsewhere_takes_its_place),
-		cmocka_unit_test(memory_that_was_asked_for_meanwhile_goes_back),
+		cmocka_unit_test(memory_that_was_asked_for_meanwhile_is_waited_for),
+		cmocka_unit_test(server_that_refuses_meanwhile_is_followed_by_none),
+		cmocka_unit_test(replica_that_is_back_and_has_missed_nothing_is_live_at_once),
 		cmocka_unit_test(replica_that_is_being_made_elsewhere_is_given_up),
 		cmocka_unit_test(newcomer_that_is_needed_comes_after_the_one_that_is_back),
 		cmocka_unit_test(one_that_is_back_is_no_newcomer_to_the_next_one),

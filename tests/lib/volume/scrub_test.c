@@ -117,6 +117,32 @@ static void volume_is_scrubbed_while_it_is_in_use(void **state)
 	volume_remove();
 }
 
+/* Nothing can be read then, and nothing is damaged. */
+static void volume_that_was_taken_over_is_not_damaged(void **state)
+{
+	struct rbx_volume *volume, *next;
+	struct rbx_context *ctx, *other;
+	struct rbx_volume_status before, now;
+	uint32_t i;
+
+	(void)state;
+	volume_make();
+	ctx = context_of_scrubbed(&volume, 64 * SIZE);
+	write_page(volume, 0);
+	(void)passes_wait(volume);
+	other = context_of_volume(&next);
+	rbx_volume_status(volume, &before);
+	for (i = 0; i < 100; i++) {
+		usleep(1000);
+		rbx_volume_status(volume, &now);
+		assert_int_equal(now.scrub_bad_pages, 0);
+	}
+	assert_true(now.scrub_passes <= before.scrub_passes + 1);
+	close_all(ctx, volume);
+	close_all(other, next);
+	volume_remove();
+}
+
 static void refuse_to_scrub(const char *options_text, uint64_t scrub_rate, const char *why)
 {
 	struct rbx_context *ctx = tenant_context(options_text);
@@ -125,6 +151,7 @@ static void refuse_to_scrub(const char *options_text, uint64_t scrub_rate, const
 
 	rbx_volume_options_defaults(&options);
 	options.name = "db";
+	options.take_over = 1;
 	options.scrub_rate = scrub_rate;
 	assert_int_equal(rbx_volume_open(ctx, &volume, pool, 0, &options), -EINVAL);
 	assert_non_null(strstr(rbx_last_error(), why));
@@ -146,9 +173,15 @@ static void scrub_needs_checksums(void **state)
 	close_all(ctx, volume);
 	refuse_to_scrub("", SIZE, "has no checksums");
 	volume_remove();
+	/* Who is refused has taken it from nobody. */
 	volume_make();
+	ctx = context_of_volume(&volume);
+	write_page(volume, 0);
 	refuse_to_scrub("", 1000, "at least 1048576 bytes a second");
 	refuse_to_scrub("pollers=0", SIZE, "pollers=0");
+	write_page(volume, PAGE);
+	expect_page(volume, 0);
+	close_all(ctx, volume);
 	volume_remove();
 }
 
@@ -161,6 +194,8 @@ int main(void)
 			pages_are_repaired_that_are_damaged_at_different_servers, servers_start,
 			servers_stop),
 		cmocka_unit_test_setup_teardown(volume_is_scrubbed_while_it_is_in_use,
+						servers_start, servers_stop),
+		cmocka_unit_test_setup_teardown(volume_that_was_taken_over_is_not_damaged,
 						servers_start, servers_stop),
 		cmocka_unit_test_setup_teardown(scrub_needs_checksums,
 						servers_start, servers_stop),
