@@ -123,6 +123,9 @@ static int sessions_take(struct rbx_crowd *crowd, struct rbx_at_once *opened, bo
 			continue;
 		}
 		err = rbx_at_once_error(opened, i);
+		/* It has no room: not the same as a volume that somebody has open. */
+		if (err == -EBUSY)
+			err = rbx_error_again(-EUSERS, opened->results[i].why);
 		if (!err && crowd->sessions[i]) /* NULL: the error of another one follows */
 			err = twice_check(crowd, i);
 		i++;

@@ -34,7 +34,8 @@ int rbx_crowd_make(struct rbx_crowd **crowd);
 /* Adds a server: length bytes of its name. 0; -EINVAL: there are too many; -ENOMEM; reported. */
 int rbx_crowd_add(struct rbx_crowd *crowd, const char *name, size_t length);
 /* Connects to all of them, none of them twice. may_lack: those that cannot be reached are left
- * out, unless none can. 0, or -errno that was reported. Blocks. */
+ * out, unless none can. 0; -EUSERS: a server has no room for another client; or another -errno;
+ * reported. Blocks. */
 int rbx_crowd_connect(struct rbx_crowd *crowd, struct rbx_sessions *sessions, bool may_lack);
 /* Whether an error of a server says that it is away: it does not answer, or not any more. */
 bool rbx_crowd_is_away(int err);

@@ -292,7 +292,7 @@ static int look(struct looking *looking)
 		return rbx_error(none_err, "volume %s belongs to another credential; use that one",
 				 name);
 	if (looking->crowd->away_count)
-		return rbx_error(none_err, "there is no volume %s on the servers that answer, and %u do not: it may be there",
+		return rbx_error(none_err, "there is no volume %s on the servers that answer; it may be on those that do not, %u in number",
 				 name, looking->crowd->away_count);
 	return rbx_error(none_err, "there is no volume %s on these servers", name);
 }

@@ -113,7 +113,8 @@ void rbx_volume_options_defaults(struct rbx_volume_options *options);
  * can be; -ENOMEM; -EINTR: a signal came.
  *
  * A named volume: -ENOENT: these servers have none of this name; -EBUSY: another client has
- * it open; -EACCES: it belongs to another credential; -E2BIG: its
+ * it open; -ESTALE: one was faster; -EHOSTUNREACH: too many of its servers are missing; -EUSERS: a
+ * server has no room for another client; -EACCES: it belongs to another credential; -E2BIG: its
  * map would take more than an eighth of this machine's memory. If servers are missing that may
  * serve the client before, it blocks for two leases.
  */

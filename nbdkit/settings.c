@@ -37,7 +37,8 @@ const char settings_help[] =
 	"insecure=true                  No secret, even beyond loopback.\n"
 	"on-demand=true                 Borrow at the first write; trim gives back.\n"
 	"checksums=true                 Keep and check a CRC32C of each 4 KiB.\n"
-	"scrub-rate=<SIZE>              Look for damage at all servers, so much in a second.\n"
+	"scrub-rate=<SIZE>              Look for damage at all servers, so much in a second:\n"
+	"                               1M or more, of a volume with checksums.\n"
 	"fabric, device, mode, window, fragment, buffers, polling, pollers, poll-cpu,\n"
 	"qps, peer-timeout              As options of rdmabox-bench(1).\n";
 

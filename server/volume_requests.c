@@ -97,7 +97,7 @@ static uint32_t take_back(struct rbx_server *s, struct rbx_client *client, uint6
 	rbx_volume_bind(s, kept, client); /* ends the session before, with its queue pairs */
 	rbx_data_qps_end(s, client);
 	kept->returns_count++;
-	kept->is_spared = true;
+	kept->is_spared = rbx_lender_is_draining(s->lender);
 	pthread_cond_broadcast(&s->slab_ended); /* a drain may not wait for it any more */
 	return RBX_REASON_NONE;
 }

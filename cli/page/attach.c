@@ -150,6 +150,8 @@ static const char *volume_sentence(int err)
 	case -ENOENT:
 		return "these servers have no volume of that name; rdmabox volume list shows those that "
 		       "there are";
+	case -EUSERS:
+		return "a server has no room for another client; try again, or raise its --clients";
 	case -ESTALE:
 		return "another client has opened the volume meanwhile; try again";
 	case -EACCES:

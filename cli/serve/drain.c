@@ -72,6 +72,21 @@ static void *wait_for_second(void *waiter_pointer)
 	_exit(slabs ? CLI_EXIT_FAILED : CLI_EXIT_OK);
 }
 
+static void tell_what_is_left(struct rbx_server *server, double timeout_s)
+{
+	uint64_t slabs = slabs_lent(server);
+
+	if (slabs)
+		serve_tell("rdmabox serve: %" PRIu64 " slabs are still lent after %g s "
+			   "and are given up; a longer --drain-timeout waits for them%s\n",
+			   slabs, timeout_s, what_stays());
+	else
+		serve_tell("rdmabox serve: after %g s a named volume still counts on this server, "
+			   "though it has nothing of it; the next program that opens the volume "
+			   "puts it out\n",
+			   timeout_s);
+}
+
 void serve_drain(struct rbx_server *server, const sigset_t *signals)
 {
 	struct waiter waiter = { .server = server, .signals = signals };
@@ -84,9 +99,7 @@ void serve_drain(struct rbx_server *server, const sigset_t *signals)
 	serve_tell("rdmabox serve: draining for at most %g s; a second signal stops at once\n",
 		   timeout_s);
 	if (rbx_server_drain(server, timeout_s * 1000))
-		serve_tell("rdmabox serve: %" PRIu64 " slabs are still lent after %g s "
-		     "and are given up; a longer --drain-timeout waits for them%s\n",
-		     slabs_lent(server), timeout_s, what_stays());
+		tell_what_is_left(server, timeout_s);
 	if (!is_waiting)
 		return;
 	/* It uses the server. Not pthread_cancel(), which opens a library, and aborts if the

@@ -137,7 +137,7 @@ static int change(const struct cli_command *command, int argc, char **argv,
 }
 
 #define WHEN_OPENED ", and learns of it when a program opens the volume while it is there"
-#define WHEN_NAMED ", and gives up what it has when it is back and a command names it"
+#define WHEN_NAMED ", and gives up what it may have of it when it is back and a command names it"
 
 static int grow(int argc, char **argv)
 {
@@ -196,7 +196,7 @@ static const struct cli_option remove_options[] = {
 	VOLUME_POOL("servers that have it; more than half of them must be there"),
 	{ "force", NULL, "even if a program has it open, or servers are lost", cli_set_flag,
 	  .field = &volume_wanted.force,
-	  .details = "The program is shut out. Without it, more than half of the servers must be given." },
+	  .details = "The program is shut out. Without it, more than half of the servers must be there." },
 	VOLUME_REACH,
 };
 

@@ -149,9 +149,9 @@ struct rbx_options {
 	 * mac or tls. tls without a secret, or with verbs, is refused (-EINVAL). Default: 0. */
 	uint32_t integrity;
 	/* Called for each server that does not answer, if rbx_volume_list(),
-	 * rbx_volume_members_list(), rbx_volume_grow() or rbx_volume_rename() goes on without it:
-	 * its address, and why. By the thread of that call, which both texts are valid for.
-	 * Default: NULL. */
+	 * rbx_volume_members_list(), rbx_volume_grow(), rbx_volume_rename() or
+	 * rbx_volume_remove() goes on without it: its address, and why. By the thread of that
+	 * call, which both texts are valid for. Default: NULL. */
 	void (*server_away)(const char *server, const char *why, void *user);
 	void *server_away_user; /* passed to `server_away`. Default: NULL. */
 };

@@ -173,7 +173,7 @@ int rbx_volume_grow_beyond(struct rbx_context *ctx, const char *servers, const c
  *	-ENOMEM: it is reserved, and this machine has no memory for a list of slabs
  *	-EOWNERDEAD: something of it is lost: rbx_volume_clear_lost() comes first
  *	-ESTALE: another program has opened it, or too few of its servers answer
- *	-EBUSY, -ENOTCONN, -ETIMEDOUT: too few servers of a volume with one replica have
+ *	-EHOSTUNREACH, -ENOTCONN, -ETIMEDOUT: too few servers of a volume with one replica have
  *		answered, or not all of one that is reserved; call it again
  *	-EDEADLK: called in a callback
  * Context: any thread; blocks until enough servers have accepted it.
@@ -239,8 +239,10 @@ int rbx_volume_scrub(struct rbx_volume *volume, uint64_t offset, uint64_t length
 
 /**
  * rbx_volume_remove() - removes a named volume, and gives its memory back.
+ * @servers: those that it has; more than half of them must be there. `server_away` of the options
+ *	of @ctx is told of the others
  * @force: also if a program has it open: that one is shut out; and also if so few of its servers
- *	are given that those could not open it, for the others will not come back
+ *	are there that those could not open it, for the others will not come back
  *
  * A remove that was interrupted has happened or has not. If it has, whoever looks for volumes at
  * these servers next finishes it: a server that was away gives up what it has when it is named

@@ -215,7 +215,7 @@ int rbx_server_reload(struct rbx_server *server,
  *
  * It lends nothing more, asks clients to take their slabs elsewhere, and waits until no
  * slab is lent, and no named volume with replicas needs the server: its program has let it
- * go, or nobody has it open and it can be opened without.
+ * go, or the last one has closed it and it can be opened without.
  *
  * Returns 0, or:
  *	-ETIMEDOUT: slabs are still lent, or such a volume is left

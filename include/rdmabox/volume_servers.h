@@ -225,10 +225,10 @@ static inline int rbx_volume_loss_look(struct rbx_context *ctx, const char *serv
  * If data may be lost (`may_lose` of rbx_volume_loss_look()), reads and writes of slabs that no
  * server has end with -EIO from then on, until rbx_volume_clear_lost(). What can be read was
  * acknowledged last. It happens or it does not; if the call was interrupted, make it again, with
- * the same @gone: servers that are given up already may be named.
+ * the same @gone: if all that are left are there, servers that are given up already may be named.
  *
  * Returns how many servers were given up, 0 if all its servers are there, or:
- *	-ENODEV: one of @gone is none of its servers
+ *	-ENODEV: one of @gone is none of its servers, and some server is gone
  *	-EISCONN: one of @gone is there
  *	-ENOTCONN: another one is not there, which may come back
  *	-EHOSTUNREACH: @servers leaves one out that may be there; or what is there may be old,

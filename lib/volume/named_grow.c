@@ -68,7 +68,11 @@ static int all_accept(struct rbx_volume *volume)
 	struct rbx_named *named = volume->control.named;
 	int err = rbx_at_once(volume->control.server_count, accept_at, volume);
 
-	return rbx_named_is_chosen(named) ? 0 : err ? err : -EBUSY;
+	if (rbx_named_is_chosen(named))
+		return 0;
+	return err ? err :
+		     rbx_error(-EHOSTUNREACH, "volume %s: too few of its servers are there to change it",
+			       named->record.name);
 }
 
 static int grow_alone(struct rbx_volume *volume, uint64_t size)

@@ -40,9 +40,10 @@ static uint64_t portion_scrub(struct rbx_scrubber *scrubber, struct pass *pass)
 {
 	uint64_t bytes = portion_bytes(scrubber->volume, pass);
 	uint64_t bad_pages = 0;
+	bool was_over = is_over(scrubber->volume);
 	int err = rbx_scrub(scrubber->volume, pass->at_bytes, bytes, scrubber->buf, &bad_pages);
 
-	if (err && (err != -EIO || is_over(scrubber->volume)))
+	if (err && (err != -EIO || was_over || is_over(scrubber->volume)))
 		return 0;
 	pass->bad_pages += bad_pages;
 	pass->at_bytes += bytes;

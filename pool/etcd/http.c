@@ -197,7 +197,7 @@ static int status_error(struct etcd_http *http, const struct etcd_transfer *tran
 	char said[RBX_STORE_ERROR_BYTES];
 	int code = etcd_answer_failure(body, said);
 
-	if (code < 0 && body.length &&
+	if (code < 0 && status == 400 && body.length &&
 	    memmem(body.bytes, body.length, "CommonName", strlen("CommonName"))) {
 		TELL("etcd at %s: as it has users, it takes no certificate of a client with a CommonName: give one without to RDMABOX_ETCD_CERT_FILE",
 		     endpoint(http));

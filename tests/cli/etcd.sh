@@ -7,14 +7,14 @@
 command -v etcd >/dev/null || { echo "etcd is not installed (package etcd-server): skipped"; exit 77; }
 [ -e "$build/lib/librdmabox-etcd.so" ] || { echo "this build has no pools of etcd: skipped"; exit 77; }
 
-# Two ports of loopback that nobody listens at.
+# Two ports that nobody listens at, of the address that is this test's.
 read -r port peer_port < <(python3 -c '
-import socket
+import socket, sys
 both = [socket.socket() for _ in range(2)]
 for one in both:
-    one.bind(("127.0.0.1", 0))
-print(*(one.getsockname()[1] for one in both))')
-endpoint=127.0.0.1:$port
+    one.bind((sys.argv[1], 0))
+print(*(one.getsockname()[1] for one in both))' "$host")
+endpoint=$host:$port
 
 # start_etcd http|https OPTION... - with the data that it had; sets etcd_pid
 start_etcd()
@@ -22,9 +22,9 @@ start_etcd()
 	ETCD_UNSUPPORTED_ARCH=$(uname -m | sed 's/aarch64/arm64/') \
 		etcd --name one --data-dir "$scratch/etcd" --listen-client-urls "$1://$endpoint" \
 		--advertise-client-urls "$1://$endpoint" \
-		--listen-peer-urls "http://127.0.0.1:$peer_port" \
-		--initial-advertise-peer-urls "http://127.0.0.1:$peer_port" \
-		--initial-cluster "one=http://127.0.0.1:$peer_port" "${@:2}" >>"$scratch/etcd.log" 2>&1 &
+		--listen-peer-urls "http://$host:$peer_port" \
+		--initial-advertise-peer-urls "http://$host:$peer_port" \
+		--initial-cluster "one=http://$host:$peer_port" "${@:2}" >>"$scratch/etcd.log" 2>&1 &
 	etcd_pid=$!
 	server_pids+=("$etcd_pid")
 }

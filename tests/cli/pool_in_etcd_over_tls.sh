@@ -7,6 +7,7 @@
 . "$(dirname "$0")/rdmabox.sh"
 . "$(dirname "$0")/etcd.sh"
 
+command -v openssl >/dev/null || { echo "openssl is not installed: skipped"; exit 77; }
 pool=etcds://$endpoint/test
 cd "$scratch" || exit 1
 
@@ -16,7 +17,8 @@ certificate()
 	openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$1.key" \
 		-out "$1.csr" -subj "${3:-/CN=$1}" 2>/dev/null &&
 		openssl x509 -req -in "$1.csr" -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -out "$1.pem" \
-			-extfile <(printf 'subjectAltName=IP:127.0.0.1\nextendedKeyUsage=%s\n' "$2") 2>/dev/null ||
+			-extfile <(printf '%s\n' "subjectAltName=IP:$host" "extendedKeyUsage=$2" \
+				authorityKeyIdentifier=keyid) 2>/dev/null ||
 		fault "no certificate of $1"
 	chmod 0600 "$1.key"
 }
@@ -25,7 +27,7 @@ certificate()
 authority()
 {
 	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$1.key" -out "$1.pem" \
-		-days 2 -subj "/CN=$1" 2>/dev/null || fault "no authority $1"
+		-days 2 -subj "/CN=$1" -addext keyUsage=critical,keyCertSign,cRLSign 2>/dev/null || fault "no authority $1"
 }
 
 authority ca

@@ -88,3 +88,19 @@ expect_refusal 'the quota is reached.*ask for less, or raise the quota' \
 	volume create big --size 8M --reserve "${bob[@]}"
 expect_success volume list "${bob[@]}"
 [ ! -s out ] || { show; fault "what was refused was made, or volumes of others are listed"; }
+
+# ---- A server that has no room is no volume that is open -----------------------------------------
+
+start_server --memory 16M --slab 4M --clients 1
+expect_success volume create full --size 4M --pool "$address"
+"$rdmabox" bench --pool "$address" --volume-name full --runtime 60 --warmup 0 --progress >held 2>held.err &
+server_pids+=("$!")
+until grep -q measure held.err; do
+	kill -0 "${server_pids[-1]}" || { cat held.err >&2; fault "nobody holds the server"; }
+	sleep 0.1
+done
+for command in 'export full copy' 'remove full'; do
+	# shellcheck disable=SC2086 # words
+	expect_refusal 'too many clients' volume $command --pool "$address"
+	! grep -qE 'take-over|force' err || { show; fault "$command: what is told helps nobody"; }
+done

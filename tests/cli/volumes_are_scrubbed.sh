@@ -75,7 +75,7 @@ cmp data copy || fault "other contents after a scrub"
 # One that is interrupted says where to go on.
 damage 0 0
 damage 0 2047
-"$rdmabox" volume scrub db --rate 1M --pool "$servers" >out 2>err &
+"$rdmabox" volume scrub db --rate 64K --pool "$servers" >out 2>err &
 scrubber=$!
 until page_of 0 0 >page; do
 	kill -0 $scrubber || { show; fault "the first page was not repaired"; }

@@ -34,8 +34,7 @@ for number in 0 1 2 3; do
 	start "$number"
 done
 reach=(--pool "$(IFS=,; echo "${addresses[*]}")" --insecure)
-mount=$scratch/mount
-mkdir "$mount" "$scratch/wanted"
+mkdir "$scratch/wanted"
 
 # attach_named OPTION... - volume db, as the next device
 attach_named()
@@ -44,7 +43,8 @@ attach_named()
 	expect_success page attach "${patience[@]}" --name "$name" --volume db "${reach[@]}" "$@"
 	device=$(<"$scratch/out")
 	volume=$volumes/$name
-	mount "$device" "$mount" || fault "the file system is gone"
+	mount=$scratch/mount.$name
+	mkdir -p "$mount" && mount "$device" "$mount" || fault "the file system is gone"
 }
 
 # Whoever dies in the middle of write_file leaves the former file or the new one.
@@ -95,18 +95,23 @@ restart_server()
 	restarts=$((restarts + 1))
 }
 
-# The one before has it open and mounted, and finds out by itself.
+# The one before has it open and mounted, and writes, and finds out by itself. So the file system is as
+# after a crash, and its journal is replayed.
 take_over()
 {
-	local former=$device former_name=$name
+	local former=$device former_name=$name former_mount=$mount writer
 
+	while echo line >>"$former_mount/log" && sync "$former_mount/log"; do :; done 2>/dev/null &
+	writer=$!
+	sleep 1
 	takeovers=$((takeovers + 1))
-	umount -l "$mount"
 	attach_named --take-over
 	! dd if=/dev/zero of="$former" bs=4k count=1 oflag=direct status=none 2>/dev/null ||
 		fault "who was shut out still writes"
 	files_are_there
-	expect_success page detach --name "$former_name"
+	wait "$writer" || true
+	umount -l "$former_mount"
+	eventually "$rdmabox" page detach --name "$former_name" || fault "$former_name cannot be detached"
 }
 
 expect_success volume create db --size 16M --replicas 2 --fabric verbs "${reach[@]}"
