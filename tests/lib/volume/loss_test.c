@@ -162,7 +162,8 @@ static void callback_that_is_held_up_does_not_hold_up_the_upkeep(void **state)
 	assert_int_equal(status.slabs_whole, 4);
 	wait_event(&diary, RBX_EVENT_SERVER_DOWN, 1);
 	assert_string_equal(diary.order, "D");
-	while (queued_count(volume) != 2) { /* a volume that is whole may still be about to say so */
+	/* A volume that is whole may still be about to say so. */
+	while (queued_count(volume) != 2) {
 		poll_all();
 		usleep(1000);
 	}
