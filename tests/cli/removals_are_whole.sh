@@ -148,13 +148,17 @@ nothing_is_left
 
 # A server that is out has no say in it, though it is removed there in a later epoch.
 volume "$all" create db --size 4M --replicas 2
-"$rdmabox" bench --pool "$all" --volume-name db --op write --runtime 2 >bench.out 2>&1 &
+"$rdmabox" bench --pool "$all" --volume-name db --op write --runtime 60 >bench.out 2>&1 &
 writer=$!
 until expect_success volume show db --json --pool "$all" && [ "$(key is_open)" = True ]; do
 	kill -0 $writer || { cat bench.out; fault "the bench has ended"; }
 done
 three_dies
-wait $writer || { cat bench.out; fault "the bench has failed"; }
+until expect_success volume show db --json --pool "$one,$two" && [ "$(key servers_out)" = 1 ]; do
+	kill -0 $writer || { cat bench.out; fault "the bench has ended before the server was out"; }
+done
+kill -INT $writer
+wait $writer
 three_returns
 volume "$three" remove db --force
 volume "$all" import db data
