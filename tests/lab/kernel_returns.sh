@@ -147,6 +147,27 @@ is_kept || fault "it is something else"
 detach
 pass "servers and secret are changed while it is attached"
 
+# ---- silent for a short time ----------------------------------------------------------------
+start_verbs_server --memory 8M --insecure
+one=$address
+start_verbs_server --memory 8M --insecure
+two=$address
+second=$pid
+attach "$one,$two" 4 replicas=2 peer_timeout_ms=$((1000 * slowness))
+keep 4
+kill -STOP "$second"
+eventually is_in degraded || fault "a silent server is not noticed: $(state)"
+server_is "$two" silent || fault "its servers are $(cat /sys/block/*/rdmabox/servers)"
+keep 1
+kill -CONT "$second"
+eventually is_in whole || fault "it does not come back: $(state)"
+[ "$(number rebuilt_bytes)" -le $((2 << 20)) ] || fault "$(number rebuilt_bytes) bytes were copied for 1 MiB that was missed"
+kill -KILL "${server_pids[-2]}"
+eventually is_in degraded || fault "a server that was killed is not missed"
+is_kept || fault "what was missed is not there"
+detach
+pass "a server that was silent for a short time gets what it has missed"
+
 # ---- with a name -----------------------------------------------------------------------
 file=/dev/shm/memory
 start_verbs_server --memory 8M --insecure
