@@ -224,7 +224,7 @@ static void propose(struct addition *a)
 	rbx_named_change_to(&a->named, &next);
 }
 
-/* None of the others has accepted it yet. */
+/* None of the others has accepted it yet, if it is a new record. */
 static int new_ones_accept(struct addition *a)
 {
 	char why[RBX_ERROR_TEXT_MAX];
@@ -265,6 +265,11 @@ static int add(struct addition *a)
 	if (err)
 		return err;
 	if (a->new_count) {
+		/* The record that is in force, so that none of them forgets the volume with this
+		 * session: the next one names all of them, and may have been heard by one. */
+		err = new_ones_accept(a);
+		if (err)
+			return err;
 		propose(a);
 		err = new_ones_accept(a);
 		if (!err)

@@ -133,14 +133,26 @@ class Steps:
         self.relay.run(STEPS_MAX, ["list", "--pool", THREE])
         self.hello = self.relay.sent // 3 - 1  # messages of each server that only connect to it
 
-    def each(self, prepare, words, servers, check, connections=3, every=None):
+    def count(self, prepare, words, check):
+        """How many messages it sends."""
+        prepare()
+        assert self.relay.run(STEPS_MAX, words), words
+        count = self.relay.sent
+        check(words)
+        return count
+
+    def each(self, prepare, words, servers, check, connections=3, every=None, window=None):
         """prepare() makes what there is before. check() is called after the kill, and gives the
-        command again."""
+        command again. window: only at messages that are so far from the end, but at each of them."""
         every = every or self.every
         words = [*words, "--pool", servers]
         messages = connections * self.hello + random.randrange(every)
+        end = STEPS_MAX
+        if window and every > 1:
+            total = self.count(prepare, words, check)
+            messages, end, every = total - window[0], total - window[1], 1
         count = 0
-        while True:
+        while messages < end:
             prepare()
             if self.relay.run(messages, words):
                 break
@@ -195,7 +207,7 @@ def rename_again(words):
 
 
 def add_again(words):
-    """3 servers or 4; then 4."""
+    """The servers of before, or 4; then 4."""
     volume("export", "one", "/dev/null", servers=ALL)
     for _ in range(STEPS_MAX):
         code, text = volume(*words[:-2], codes=(0, 2))
@@ -266,6 +278,9 @@ def main():
     steps.each(create(), ["grow", "one", "--size", "4M"], TWO, grow_again, 2)
     steps.each(create(), ["rename", "one", "two"], TWO, rename_again, 2)
     steps.each(create("--replicas", "2"), ["add-server", "one", SERVERS[3]], THREE, add_again, 4)
+    # Two at once: what the first one has heard names the second one.
+    steps.each(create("--replicas", "2", servers=TWO), ["add-server", "one", ",".join(SERVERS[2:])], TWO,
+               add_again, 4, window=(50, 30))
     steps.each(create("--replicas", "2", servers=ALL), ["remove-server", "one", SERVERS[3]], ALL,
                remove_server_again, 4)
     steps.each(create("--replicas", "2", servers=ALL), ["give-up", "one", "--gone", gone(), "--force"],
