@@ -178,7 +178,7 @@ int rbx_volume_scrub(struct rbx_volume *volume, uint64_t offset, uint64_t length
 	err = rbx_scrub(volume, offset, length_bytes, buf, &bad_pages);
 	free(buf);
 	if (err == -EIO)
-		return rbx_error(err, "%llu pages are damaged at all servers that have them, or no server has them: write them again",
+		return rbx_error(err, "pages that are damaged at all servers, or that no server has: %llu; write them again",
 				 (unsigned long long)bad_pages);
 	return err ? rbx_error(err, "%s", rbx_status_text(err)) : 0;
 }

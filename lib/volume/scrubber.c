@@ -90,6 +90,27 @@ static void *scrubber_main(void *argument)
 	return NULL;
 }
 
+int rbx_scrubber_rate_check(const struct rbx_volume *volume)
+{
+	const struct rbx_volume_options *options = &volume->options;
+
+	if (!options->scrub_rate)
+		return 0;
+	if (options->scrub_rate < RBX_COPY_RATE_MIN)
+		return rbx_error(-EINVAL, "scrub_rate=%llu: it must be 0, or at least %u bytes a second",
+				 (unsigned long long)options->scrub_rate, RBX_COPY_RATE_MIN);
+	if (!rbx_context_options(volume->ctx)->pollers)
+		return rbx_error(-EINVAL, "scrub_rate: its thread needs one that polls, and pollers=0 has none");
+	return 0;
+}
+
+int rbx_scrubber_volume_check(const struct rbx_volume *volume)
+{
+	if (!volume->options.scrub_rate || volume->options.checksums)
+		return 0;
+	return rbx_error(-EINVAL, "scrub_rate: the volume has no checksums: whether its replicas differ could be told, and not which one is right");
+}
+
 void rbx_scrubber_init(struct rbx_scrubber *scrubber)
 {
 	*scrubber = (struct rbx_scrubber){ .buf = NULL };

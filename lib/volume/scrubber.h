@@ -28,6 +28,10 @@ struct rbx_scrubber {
 
 void rbx_scrubber_init(struct rbx_scrubber *scrubber);
 void rbx_scrubber_destroy(struct rbx_scrubber *scrubber);
+/* Whether the volume may be scrubbed, if that is wanted: by its options, before it is taken from
+ * anybody; and by what it is, when that is known. 0, or -EINVAL that was reported. */
+int rbx_scrubber_rate_check(const struct rbx_volume *volume);
+int rbx_scrubber_volume_check(const struct rbx_volume *volume);
 /* 0, also if the volume is not to be scrubbed; or -errno, reported. */
 int rbx_scrubber_start(struct rbx_scrubber *scrubber, struct rbx_volume *volume);
 /* Blocks until what is being read has been read. It has found what it has found. */

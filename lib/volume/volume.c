@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * volume.c - opens and closes a volume, adds servers, tells the status.
+ * volume.c - opens and closes a volume, and adds servers.
  *
  * Opening connects to the servers, makes the map, and borrows every replica of every slab
  * before it returns. So an open volume has its memory, unless it was opened with
@@ -31,20 +31,6 @@ void rbx_volume_options_defaults_sized(struct rbx_volume_options *options,
 	rbx_sized_fill(options, size_bytes, &defaults, sizeof(defaults));
 }
 
-static int scrub_rate_check(const struct rbx_volume *volume)
-{
-	const struct rbx_volume_options *options = &volume->options;
-
-	if (!options->scrub_rate)
-		return 0;
-	if (options->scrub_rate < RBX_COPY_RATE_MIN)
-		return rbx_error(-EINVAL, "scrub_rate=%llu: it must be 0, or at least %u bytes a second",
-				 (unsigned long long)options->scrub_rate, RBX_COPY_RATE_MIN);
-	if (!rbx_context_options(volume->ctx)->pollers)
-		return rbx_error(-EINVAL, "scrub_rate: its thread needs one that polls, and pollers=0 has none");
-	return 0;
-}
-
 static int options_take(struct rbx_volume *volume,
 			const struct rbx_volume_options *options)
 {
@@ -72,18 +58,10 @@ static int options_take(struct rbx_volume *volume,
 		return rbx_error(-EINVAL, "copy_rate=%llu: it must be 0, or at least %u bytes a second",
 				 (unsigned long long)volume->options.copy_rate,
 				 RBX_COPY_RATE_MIN);
-	return scrub_rate_check(volume);
+	return rbx_scrubber_rate_check(volume);
 }
 
 /* ---- Shape of the volume -----------------------------------------------------*/
-
-/* Known when the volume is: it is as it was made. */
-static int scrub_check(const struct rbx_volume *volume)
-{
-	if (!volume->options.scrub_rate || volume->options.checksums)
-		return 0;
-	return rbx_error(-EINVAL, "scrub_rate: the volume has no checksums: whether its replicas differ could be told, and not which one is right");
-}
 
 static int servers_check(struct rbx_volume *volume)
 {
@@ -348,7 +326,7 @@ int rbx_volume_open(struct rbx_context *ctx, struct rbx_volume **volume_out,
 		size = volume->control.named->record.size_bytes;
 	err = servers_check(volume);
 	if (!err)
-		err = scrub_check(volume);
+		err = rbx_scrubber_volume_check(volume);
 	slab_bytes = rbx_peer_slab_bytes(rbx_volume_server_first(&volume->control));
 	if (!err)
 		err = rbx_volume_memory_make(volume, size, slab_bytes);
@@ -490,39 +468,4 @@ int rbx_volume_discard(struct rbx_volume *volume, uint64_t offset,
 		return rbx_error(-EOPNOTSUPP, "the volume was not opened with on_demand, so it keeps its memory");
 	rbx_flow_discard(&volume->control.flow, offset, length_bytes);
 	return 0;
-}
-
-void rbx_volume_status_sized(struct rbx_volume *volume,
-			     struct rbx_volume_status *status,
-			     size_t size_bytes)
-{
-	struct rbx_volume_status now;
-	struct rbx_census census;
-
-	memset(status, 0, size_bytes);
-	if (rbx_guard_use(volume->ctx, "rbx_volume_status"))
-		return;
-	if (volume->reader)
-		rbx_reader_census(volume->reader, &census);
-	else
-		rbx_upkeep_census(&volume->control.upkeep, &census);
-	now = (struct rbx_volume_status){
-		.servers = census.servers,
-		.servers_up = census.servers_up,
-		.slabs = census.slabs,
-		.slabs_whole = census.whole,
-		.slabs_rebuilding = census.rebuilding,
-		.slabs_lost = census.dead,
-		.slabs_last = census.last,
-		.slabs_holed = census.holes,
-		.slabs_together = census.together,
-		.slabs_blank = census.blank,
-		.replicas = volume->options.replicas,
-		.checksums = volume->control.flow.map->shape.checksums != NULL,
-		.rebuilt_bytes =
-			RBX_LOAD_RELAXED(&volume->control.flow.rebuild.copied_bytes),
-		.replicas_moved = census.moved,
-	};
-	rbx_scrubber_get(&volume->scrubber, &now.scrub_passes, &now.scrub_bad_pages);
-	memcpy(status, &now, RBX_MIN(size_bytes, sizeof(now)));
 }

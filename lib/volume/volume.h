@@ -3,7 +3,8 @@
  * volume.h - what the files of a volume share. It is the user-space host of a volume's
  * flow, upkeep and control (core/flow.h, core/upkeep.h, client/volume.h).
  *
- *	volume.c   opens and closes, adds servers, tells the status
+ *	volume.c   opens and closes, adds servers
+ *	status.c   how it is
  *	connect.c  connects to the servers of a list or a pool
  *	joins.c    connects to those that come later, or again; named_join.c if it has a name
  *	news.c     tells the program what the upkeep finds
