@@ -64,6 +64,13 @@ static void answered(struct rbx_ask *ask)
 	rbx_volume_upkeep_wake(RBX_CONTAINER_OF(ask, struct rbx_keeper_ask, ask)->control);
 }
 
+/* What a newcomer is asked first nobody else hears: the volume could not be opened without the
+ * newcomer by whoever has that record. */
+static bool may_hear(const struct rbx_keeper *keeper, uint32_t server)
+{
+	return keeper->newcomer.state != RBX_NEWCOMER_ALONE || server == keeper->newcomer.server;
+}
+
 static void ask_all_wanted(struct rbx_keeper *keeper, uint64_t now_ns)
 {
 	uint32_t i;
@@ -74,7 +81,7 @@ static void ask_all_wanted(struct rbx_keeper *keeper, uint64_t now_ns)
 	for (i = 0; i < RBX_MEMBERS_MAX; i++) {
 		struct rbx_keeper_ask *one = &keeper->asks[i];
 
-		if (!one->is_wanted || one->is_asked)
+		if (!one->is_wanted || one->is_asked || !may_hear(keeper, i))
 			continue;
 		RBX_STORE_RELEASE(&one->is_asked, true);
 		one->version = keeper->named->record.version;
@@ -119,7 +126,8 @@ static void answer_take(struct rbx_keeper *keeper, uint32_t server)
 		keeper->again_ns = 0; /* it was asked for the version before */
 	else if (one->is_to_be_told)
 		one->is_wanted = true; /* once more */
-	else if (!rbx_status_is_away(err) || rbx_server_set_has(&keeper->gone, server))
+	else if (!rbx_status_is_away(err) || rbx_server_set_has(&keeper->gone, server) ||
+		 RBX_LOAD_ACQUIRE(&keeper->control->servers[server].is_given_up))
 		one->is_wanted = false; /* else it is asked again, until its peer is given up */
 	if (!has_no_vote && err == -ESTALE)
 		rbx_named_stopped(keeper->named, rbx_peer_name(rbx_keeper_peer(keeper, server)),
@@ -295,16 +303,32 @@ static struct rbx_server_set not_up(const struct rbx_keeper *keeper)
 	return set;
 }
 
+/* Those that are to be judged. A newcomer that is given up is none of the volume's yet: it does not
+ * come, and that is all. */
+static bool suspects_take(struct rbx_keeper *keeper, struct rbx_server_set *suspects)
+{
+	struct rbx_held *held = &rbx_keeper_flow(keeper)->held;
+	uint32_t i;
+
+	(void)rbx_held_suspects(held, suspects, &keeper->gone);
+	for (i = 0; i < RBX_MEMBERS_MAX; i++) {
+		if (!rbx_server_set_has(suspects, i) || rbx_server_set_has(&keeper->members, i))
+			continue;
+		rbx_held_renew(held, i);
+		rbx_server_set_remove(suspects, i);
+	}
+	return rbx_server_set_count(suspects) > 0;
+}
+
 /* Servers that are suspects and not needed are put out. If that is not certain because others
  * are silent, they wait until those are back or given up. Returns whether any waits. */
 static bool judge(struct rbx_keeper *keeper, uint64_t now_ns)
 {
 	struct rbx_server_set suspects, needed = { .words = { 0 } }, unsure = needed, silent;
-	struct rbx_held *held = &rbx_keeper_flow(keeper)->held;
 	bool any_waits = false;
 	uint32_t i;
 
-	if (!rbx_held_suspects(held, &suspects, &keeper->gone))
+	if (!suspects_take(keeper, &suspects))
 		return false;
 	if (now_ns < keeper->judges_from_ns)
 		return true;

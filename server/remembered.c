@@ -79,7 +79,10 @@ static int head_check(const struct rbx_server *s, const struct rbx_state_head *h
 	if (head->file_id != file->id || head->file_born != file->born)
 		return is_no_good(file, -ESTALE, "is a copy, and may be older than what was promised "
 				  "since it was made");
-	if (!head->is_clean && (!*file->boot || strcmp(head->boot, file->boot)))
+	if (!head->is_clean && !*head->boot)
+		return is_no_good(file, -ESTALE, "could not be written to its medium once: what clients "
+				  "wrote may be missing in it");
+	if (!head->is_clean && strcmp(head->boot, file->boot))
 		return is_no_good(file, -ESTALE, "was in use when its machine went down: what clients "
 				  "wrote may be missing in it");
 	return 0;
@@ -194,9 +197,19 @@ int rbx_remembered_make_room(struct rbx_server *s, const struct rbx_server_optio
 	return 0;
 }
 
+/* What clients wrote may be missing on the medium, and the kernel tells of that once: the next one
+ * to ask would hear that all is well. So no start takes the file from now on. */
+static void damage_note(struct rbx_remembered *r)
+{
+	r->head.is_clean = 0;
+	memset(r->head.boot, 0, sizeof(r->head.boot));
+	rbx_state_head_put(r->file.state, &r->head);
+}
+
 int rbx_remembered_begin(struct rbx_server *s)
 {
 	struct rbx_remembered *r = &s->remembered;
+	struct rbx_state_head before;
 	int err;
 
 	if (!rbx_remembers(r))
@@ -204,37 +217,54 @@ int rbx_remembered_begin(struct rbx_server *s)
 	err = rbx_remembered_make_room(s, &s->options);
 	if (err)
 		return err;
-	r->is_in_use = true;
+	before = r->head;
 	memcpy(r->head.boot, r->file.boot, sizeof(r->head.boot));
 	r->head.starts_count++;
 	r->head.is_clean = 0;
 	rbx_state_head_put(r->file.state, &r->head);
 	/* The medium must not call it clean any more when the first client writes. */
 	err = rbx_memory_file_sync(&r->file);
-	if (err)
+	if (err) {
+		r->head = before;
+		if (before.is_clean) /* all of it is there, but for what was changed just now */
+			rbx_state_head_put(r->file.state, &r->head);
+		else
+			damage_note(r);
 		return rbx_error(err, "cannot write memory file %s to its medium: %s", r->file.path,
 				 strerror(-err));
+	}
+	r->is_in_use = true;
 	return rbx_memory_file_publish(&r->file);
 }
 
+/* To the medium, and then that this was done. */
+static int clean(struct rbx_remembered *r)
+{
+	int err = rbx_memory_file_sync(&r->file);
+
+	if (err)
+		return err;
+	r->head.is_clean = 1;
+	rbx_state_head_put(r->file.state, &r->head);
+	return rbx_memory_file_sync(&r->file);
+}
+
 /* A file that is new still has no name, and is thrown away. */
-void rbx_remembered_close(struct rbx_server *s)
+int rbx_remembered_close(struct rbx_server *s)
 {
 	struct rbx_remembered *r = &s->remembered;
-	int err;
+	int err = r->is_in_use ? clean(r) : 0;
 
-	if (r->is_in_use) {
-		err = rbx_memory_file_sync(&r->file);
-		r->head.is_clean = !err;
-		rbx_state_head_put(r->file.state, &r->head);
-		if (!err)
-			err = rbx_memory_file_sync(&r->file);
-		if (err)
-			rbx_log(&s->log, "memory file %s cannot be written to its medium: %s",
-				r->file.path, strerror(-err));
+	if (err) {
+		damage_note(r);
+		rbx_log(&s->log, "memory file %s cannot be written to its medium: %s; it cannot be used "
+			"any more", r->file.path, strerror(-err));
+		(void)rbx_error(err, "memory file %s cannot be written to its medium: %s", r->file.path,
+				strerror(-err));
 	}
 	rbx_memory_file_unmap_state(&r->file);
 	rbx_memory_file_close(&r->file);
+	return err;
 }
 
 /* ---- While it runs --------------------------------------------------------------*/

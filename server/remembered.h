@@ -12,7 +12,8 @@
  * loses its power does: what clients have written may not have got to the medium, even if the
  * promises have. A server with old contents and a vote would be worse than none. So the file says
  * when the machine was started, and it is refused after another start, unless the server was
- * stopped in order: then all was written to the medium. A copy of the file is refused, too, as it
+ * stopped in order: then all was written to the medium. A file that the medium has once refused is
+ * taken by no server again. A copy of the file is refused, too, as it
  * may be older than what was promised since. It is told by its inode and by when it was made. What
  * is written over the file itself cannot be told.
  *
@@ -53,8 +54,9 @@ int rbx_remembered_restore(struct rbx_server *s);
 int rbx_remembered_begin(struct rbx_server *s);
 /* Room for the slabs of these options. 0 or -errno with rbx_last_error(). */
 int rbx_remembered_make_room(struct rbx_server *s, const struct rbx_server_options *options);
-/* All of it to the medium, and the file is free for another server. */
-void rbx_remembered_close(struct rbx_server *s);
+/* All of it to the medium, and the file is free for another server. 0, or -errno with
+ * rbx_last_error(): it is not, and no server will take it. */
+int rbx_remembered_close(struct rbx_server *s);
 
 /* ---- Before an answer says so --------------------------------------------------*/
 

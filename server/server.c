@@ -190,10 +190,12 @@ static void client_end(struct rbx_server *s, struct rbx_client *client)
 	rbx_user_message_ends_tell(&ends);
 }
 
-/* Frees all but the control thread, which has ended or was never started. */
-static void server_destroy(struct rbx_server *s)
+/* Frees all but the control thread, which has ended or was never started. 0, or -errno with
+ * rbx_last_error(): the memory file is not whole. */
+static int server_destroy(struct rbx_server *s)
 {
 	uint32_t i;
+	int err;
 
 	rbx_workers_stop(s);
 	if (s->listener)
@@ -212,7 +214,7 @@ static void server_destroy(struct rbx_server *s)
 	rbx_tables_destroy(s);
 	if (s->device)
 		s->fabric.ops->close(s->device);
-	rbx_remembered_close(s);
+	err = rbx_remembered_close(s);
 	if (s->wake_fd >= 0)
 		close(s->wake_fd);
 	pthread_cond_destroy(&s->workers.wanted);
@@ -224,6 +226,7 @@ static void server_destroy(struct rbx_server *s)
 	free(s->slabs);
 	free(s->lender);
 	free(s);
+	return err;
 }
 
 static void locks_init(struct rbx_server *s)
@@ -303,7 +306,7 @@ int rbx_server_start(struct rbx_server **server,
 				  strerror(-err));
 	}
 	if (err)
-		server_destroy(s);
+		(void)server_destroy(s);
 	else
 		*server = s;
 	return err;
@@ -387,8 +390,7 @@ int rbx_server_stop(struct rbx_server *s)
 	pthread_mutex_unlock(&s->lock);
 	rbx_control_thread_wake(s);
 	pthread_join(s->thread, NULL);
-	server_destroy(s);
-	return 0;
+	return server_destroy(s);
 }
 
 void rbx_server_stats_get_sized(struct rbx_server *s, struct rbx_server_stats *stats,

@@ -135,6 +135,8 @@ static const char *attach_sentence(int err)
 		return "the --backup device cannot be written to";
 	case -EFBIG:
 		return "the --backup device is smaller than --size";
+	case -EINTR:
+		return "interrupted; nothing is attached";
 	case -EINVAL:
 		return "the kernel does not take these options, a server is named twice or has two of the "
 		       "addresses, or the servers lend slabs of different sizes; its log (dmesg) says which";
@@ -185,8 +187,12 @@ static void attach_fail(int err)
 
 static int attach_device(char *device, size_t device_bytes)
 {
-	int err = page_write(page_wanted.name, "attached", "1", 1);
+	int err = cli_interrupted() ? -EINTR : 0;
 
+	page_kernel_log_begin();
+	if (!err)
+		err = page_write(page_wanted.name, "attached", "1", 1);
+	page_kernel_log_end();
 	if (!err)
 		err = page_read(page_wanted.name, "device", device, device_bytes);
 	if (err)
@@ -208,6 +214,7 @@ int page_attach(int argc, char **argv)
 		return rc;
 	if (page_prepare(&page_attach_command))
 		return CLI_EXIT_USAGE;
+	cli_interrupt_catch(false); /* what was begun is undone */
 	rc = page_make(page_wanted.name);
 	if (rc)
 		return cli_fail(&page_attach_command, rc == -EEXIST ? "there is a volume %s already; give another --name" :
@@ -224,7 +231,7 @@ out_detach:
 	(void)detach(UNDO_TRIES);
 out_remove:
 	(void)page_remove(page_wanted.name);
-	return CLI_EXIT_USAGE;
+	return cli_interrupted() ? CLI_EXIT_SIGNAL + cli_interrupted() : CLI_EXIT_USAGE;
 }
 
 /* ---- Detach ---------------------------------------------------------------------*/

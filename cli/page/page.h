@@ -6,6 +6,7 @@
  *	page.c    the commands list and status, and the choice of a command
  *	options.c the options of attach and detach
  *	attach.c  makes a device from options, and removes it
+ *	kernel_log.c  says what the kernel does meanwhile
  *	pool.c    makes a list of servers of a pool
  *	servers.c gives a volume one more server
  *	set.c     changes options of a volume that is attached
@@ -88,6 +89,10 @@ int page_swap_off(const struct cli_command *command, const char *device);
 
 /* pool.c: a pool becomes the list of its members. Returns 0 or an exit code. */
 int page_pool_resolve(const struct cli_command *command, char pool[PAGE_VALUE_MAX]);
+
+/* kernel_log.c: in between, what the kernel says of a volume that is being opened is printed. */
+void page_kernel_log_begin(void);
+void page_kernel_log_end(void);
 
 /* attach.c and its options.c */
 extern const struct cli_command page_attach_command;

@@ -108,7 +108,10 @@ static int serve(const sigset_t *ends, int argc, char **argv)
 	}
 	serve_announce_stop(announce);
 	http_stop(http);
-	rbx_server_stop(server);
+	if (rbx_server_stop(server)) {
+		cli_fail(&serve_command, "%s", rbx_last_error());
+		rc = CLI_EXIT_FAILED;
+	}
 	return rc;
 }
 

@@ -35,7 +35,7 @@ static void comes_to(struct waiter *waiter, struct world *w, uint32_t place)
 	w->control.servers[place].peer = (struct rbx_peer *)&servers[place];
 	w->control.upkeep.servers[place].incarnation = place + 1;
 	assert_int_equal(pthread_create(&waiter->thread, NULL, waiter_run, waiter), 0);
-	woken_wait();
+	newcomer_wait(w);
 }
 
 static void comes(struct waiter *waiter, struct world *w)
@@ -315,6 +315,66 @@ static void newcomer_that_is_lost_alone_costs_nothing(void **state)
 	(void)turn(w);
 	assert_int_equal(waited(&waiter), -EHOSTUNREACH);
 	assert_false(w->control.servers[0].is_shunned);
+	/* Its place may be free by now, and has no server that has failed. */
+	assert_false(w->control.servers[NEWCOMER].has_failed);
+	assert_false(servers[NEWCOMER].is_renounced);
+	assert_false(has_failed(w, NEWCOMER));
+	end(w);
+}
+
+/* It is taken back for another one that is a suspect, and is not waited for once more. */
+static void newcomer_that_is_given_up_is_asked_no_more(void **state)
+{
+	struct world *w = make(3);
+	struct waiter waiter = { .former = 0 };
+
+	(void)state;
+	comes(&waiter, w);
+	(void)turn(w);
+	suspect(w, NEWCOMER);
+	(void)turn(w);
+	w->control.servers[NEWCOMER].is_given_up = true;
+	answers(NEWCOMER, -ENOTCONN);
+	(void)turn(w);
+	answers(NEWCOMER, -ENOTCONN);
+	(void)turn(w);
+	assert_int_equal(waited(&waiter), -ENOTCONN);
+	end(w);
+}
+
+/* One that is slow to accept the record before would else be asked for that of the newcomer, and a
+ * client that opens the volume then would need the newcomer, which may not know it. */
+static void nobody_else_hears_of_a_newcomer_before_it_has_accepted(void **state)
+{
+	struct world *w = make(3);
+	struct waiter waiter = { .former = 0 };
+
+	(void)state;
+	rbx_named_change(&w->named);
+	rbx_keeper_propose(&w->keeper);
+	(void)turn(w);
+	answers(0, 0);
+	answers(1, 0);
+	comes(&waiter, w);
+	(void)turn(w); /* it is chosen, by two of three */
+	assert_int_equal(servers[NEWCOMER].asks_count, 1);
+	w->keeper.asks[0].is_to_be_told = true; /* nor does one that has drained */
+	w->keeper.asks[0].is_wanted = true;
+	w->keeper.asks[0].tell_version = UINT64_MAX;
+	answers(2, 0);
+	(void)turn(w);
+	w->now_ns += AGAIN_NS;
+	(void)turn(w);
+	assert_int_equal(servers[0].asks_count, 1);
+	assert_int_equal(servers[2].asks_count, 1);
+	answers(NEWCOMER, 0);
+	(void)turn(w);
+	assert_int_equal(servers[2].asks_count, 2);
+	assert_true(rbx_record_is_in(&servers[2].asked.record, NEWCOMER + 1));
+	answers(1, 0);
+	answers(2, 0);
+	(void)turn(w);
+	assert_int_equal(waited(&waiter), 0);
 	end(w);
 }
 
@@ -367,6 +427,8 @@ int main(void)
 		cmocka_unit_test(place_of_one_that_is_waited_for_is_not_given_away),
 		cmocka_unit_test(newcomer_that_is_given_up_meanwhile_is_put_out),
 		cmocka_unit_test(newcomer_that_is_lost_alone_costs_nothing),
+		cmocka_unit_test(newcomer_that_is_given_up_is_asked_no_more),
+		cmocka_unit_test(nobody_else_hears_of_a_newcomer_before_it_has_accepted),
 		cmocka_unit_test(nobody_waits_for_a_volume_that_is_closed),
 		cmocka_unit_test(nobody_comes_when_no_record_is_accepted_any_more),
 	};

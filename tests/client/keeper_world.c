@@ -305,6 +305,13 @@ static bool is_seen(struct world *w)
 	return is;
 }
 
+void newcomer_wait(struct world *w)
+{
+	do
+		woken_wait();
+	while (!is_seen(w));
+}
+
 void comes_again(struct comer *comer, struct world *w, uint32_t place,
 		 uint32_t failed_place)
 {
@@ -312,9 +319,7 @@ void comes_again(struct comer *comer, struct world *w, uint32_t place,
 	w->control.servers[place].peer = w->control.servers[failed_place].peer;
 	w->control.servers[place].is_shunned = true;
 	assert_int_equal(pthread_create(&comer->thread, NULL, comer_run, comer), 0);
-	do
-		woken_wait();
-	while (!is_seen(w));
+	newcomer_wait(w);
 }
 
 int came(struct comer *comer)

@@ -54,6 +54,9 @@ bool has_failed(struct world *w, uint32_t server);
 /* Waits until the keeper was woken once more, by another thread. */
 void woken_wait(void);
 
+/* The same until the keeper can see a newcomer. Answers wake it, too. */
+void newcomer_wait(struct world *w);
+
 /* The first two servers, without which the volume is over. */
 void two_are_lost(struct world *w);
 
@@ -65,7 +68,7 @@ struct comer {
 	pthread_t thread;
 };
 
-/* Returns when the keeper can see it. Answers have woken that, too. */
+/* Returns when the keeper can see it. */
 void comes_again(struct comer *comer, struct world *w, uint32_t place, uint32_t failed_place);
 int came(struct comer *comer);
 

@@ -90,6 +90,22 @@ head -c 2M /dev/urandom >&8
 kill -KILL "$program"
 wait "$program" 2>/dev/null
 exec 8>&-
+# A server that cannot be asked may serve it still, so this is waited for, and may be given up.
+kill -STOP "${server_pids[0]}"
+"$rdmabox" page attach "${patience[@]}" --name page --volume db "${reach[@]}" --take-over \
+	>"$scratch/out" 2>"$scratch/err" &
+attaching=$!
+eventually grep -q 'volume db is being opened: .* servers are missing' "$scratch/err" ||
+	fault "nobody says what it waits for"
+kill -INT "$attaching"
+wait "$attaching"
+status=$?
+[ "$status" = 130 ] || fault "an attach that is interrupted ends with $status"
+grep -q 'interrupted; nothing is attached' "$scratch/err" || fault "nobody says that it was interrupted"
+[ -z "$(ls $volumes)" ] || fault "an attach that is interrupted leaves a volume"
+kill -CONT "${server_pids[0]}"
+pass "an attach says what it waits for, and can be interrupted"
+
 attach_named page --take-over
 hash=$(of_device)
 expect_success page detach

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "server/memory_file.h"
@@ -145,6 +146,83 @@ static void file_that_was_in_use_when_the_machine_went_down_is_refused(void **st
 	end(&world);
 }
 
+/* In the place of that of the system. Like that one it tells of an error once. */
+static int syncs_until_error; /* 0: there is none */
+
+int fsync(int fd)
+{
+	if (syncs_until_error && !--syncs_until_error) {
+		errno = EIO;
+		return -1;
+	}
+	return (int)syscall(SYS_fsync, fd);
+}
+
+static void is_refused_for_good(const struct rbx_server_options *options)
+{
+	refused(options, -ESTALE, "could not be written to its medium once");
+	refused(options, -ESTALE, "could not be written to its medium once");
+	assert_int_equal(unlink(options->memory_file), 0);
+}
+
+/* What clients wrote may be missing, though the next one to ask the system hears of no error. */
+static void file_that_could_not_be_written_in_the_end_is_refused(void **state)
+{
+	int at; /* what clients wrote, or that it was written */
+
+	(void)state;
+	for (at = 1; at <= 2; at++) {
+		struct rbx_server_options options;
+		struct world world;
+
+		begin(&world);
+		options = world.options;
+		syncs_until_error = at;
+		assert_int_equal(rbx_server_stop(world.server), -EIO);
+		assert_non_null(strstr(rbx_last_error(), "cannot be written to its medium"));
+		world.server = NULL;
+		world_stop(&world);
+		assert_int_equal(syncs_until_error, 0);
+		is_refused_for_good(&options);
+	}
+}
+
+static void file_that_could_not_be_written_after_a_kill_is_refused(void **state)
+{
+	struct rbx_server_options options;
+	struct rbx_state_head head;
+	struct world world;
+
+	(void)state;
+	begin(&world);
+	options = world.options;
+	world_stop(&world);
+	head_of(options.memory_file, &head);
+	head.is_clean = 0; /* as a server leaves it that is killed */
+	head_change(options.memory_file, &head);
+	syncs_until_error = 1;
+	refused(&options, -EIO, "cannot write memory file");
+	is_refused_for_good(&options);
+}
+
+/* All that was written is there, so it is good when the medium is. */
+static void file_that_was_clean_stays_so_if_a_start_fails(void **state)
+{
+	struct rbx_server_options options;
+	struct world world;
+
+	(void)state;
+	begin(&world);
+	options = world.options;
+	world_stop(&world);
+	syncs_until_error = 1;
+	refused(&options, -EIO, "cannot write memory file");
+	memset(&world, 0, sizeof(world));
+	world.options = options;
+	world_start(&world);
+	end(&world);
+}
+
 /* In a folder that others may write to. */
 static void file_that_others_may_have_is_refused(void **state)
 {
@@ -268,6 +346,9 @@ int main(void)
 		cmocka_unit_test(copy_is_refused),
 		cmocka_unit_test(copy_with_the_inode_of_the_file_is_refused),
 		cmocka_unit_test(file_that_was_in_use_when_the_machine_went_down_is_refused),
+		cmocka_unit_test(file_that_could_not_be_written_in_the_end_is_refused),
+		cmocka_unit_test(file_that_could_not_be_written_after_a_kill_is_refused),
+		cmocka_unit_test(file_that_was_clean_stays_so_if_a_start_fails),
 		cmocka_unit_test(file_that_others_may_have_is_refused),
 		cmocka_unit_test(file_that_is_no_good_is_refused_and_left),
 		cmocka_unit_test(file_that_was_cut_short_is_refused),
