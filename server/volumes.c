@@ -211,7 +211,9 @@ static uint32_t kept_take(struct rbx_server *s, const char *credential, uint64_t
 	RBX_ASSERT(owner); /* there are as many as clients and volumes */
 	reason = owner->volumes_max < RBX_KEPT_VOLUMES_MAX ? RBX_REASON_VOLUMES_QUOTA :
 							     RBX_REASON_TOO_MANY_VOLUMES;
-	if (owner->volumes_count < owner->volumes_max) {
+	/* Who makes and removes volumes faster than they are emptied must not have all entries. */
+	if (owner->volumes_count < owner->volumes_max &&
+	    owner->volumes_ending <= owner->volumes_max) {
 		kept = entry_take(s, credential);
 		reason = kept ? rbx_lender_keep(s->lender, id, rbx_owner_number(s, owner)) :
 				RBX_REASON_TOO_MANY_VOLUMES;
@@ -351,6 +353,7 @@ static void domain_end(struct rbx_server *s, struct rbx_kept_volume *kept)
 {
 	if (kept->holder.id || kept->holder.slabs_held)
 		return;
+	kept->owner->volumes_ending--;
 	s->fabric.ops->destroy_domain(kept->holder.domain);
 	rbx_owner_give(s, kept->owner);
 	kept->holder.domain = NULL;
@@ -374,6 +377,7 @@ static void holder_end(struct rbx_server *s, struct rbx_kept_volume *kept)
 	rbx_log(&s->log, "volume %s removed", kept->record.name);
 	kept->holder.id = 0;
 	kept->owner->volumes_count--;
+	kept->owner->volumes_ending++;
 	rbx_id_map_remove(&s->volumes.holders, id);
 	rbx_lender_leave(s->lender, id);
 	domain_end(s, kept);

@@ -2,9 +2,9 @@
 /*
  * kernel_log.c - says what a device is waiting for while it is attached.
  *
- * An attach is one write that ends when all is done, minutes later if replicas have to be made equal
- * first. The kernel logs how far it is. A thread reads that log from now on, and prints these lines.
- * Without the right to read it there are none.
+ * An attach is one write that ends when all is done, minutes later if replicas have to be made
+ * equal first. The kernel logs how far it is. A thread reads that log from now on, and prints these
+ * lines. Without the right to read it there are none.
  */
 #include <fcntl.h>
 #include <poll.h>

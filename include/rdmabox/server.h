@@ -230,8 +230,8 @@ int rbx_server_drain(struct rbx_server *server, uint32_t timeout_ms);
  *
  * Returns 0, or:
  *	-EDEADLK: called in a callback; it goes on
- *	-EIO and others of fsync(2): all has ended, but the memory file could not be written
- *		to its medium. No server will take it
+ *	-EIO: all has ended, but the memory file could not be written to its medium, and no
+ *		server will take it; or another error of fsync(2)
  * Context: any thread; blocks until the threads of the server have ended.
  */
 int rbx_server_stop(struct rbx_server *server);

@@ -4,8 +4,13 @@
  * what an admin may do with those of others.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "server/state.h"
 #include "tests/server/named_volume.h"
@@ -113,6 +118,60 @@ static void reload_changes_how_many(void **state)
 	assert_int_equal(make(&world, "one", SECRET, "fourth"), 0);
 	world.options.volumes_max = 1025;
 	assert_int_equal(rbx_server_reload(world.server, &world.options), -EINVAL);
+	world_stop(&world);
+}
+
+/* Whoever holds this lets no slab be emptied. */
+static pthread_mutex_t emptying = PTHREAD_MUTEX_INITIALIZER;
+
+/* In the place of the C library's. */
+int fallocate(int fd, int mode, off_t offset, off_t length)
+{
+	if (mode & FALLOC_FL_PUNCH_HOLE) {
+		pthread_mutex_lock(&emptying);
+		pthread_mutex_unlock(&emptying);
+	}
+	return (int)syscall(SYS_fallocate, fd, mode, offset, length);
+}
+
+/* Makes a volume with a slab, and removes it. 0 or -errno. */
+static int make_and_remove(struct world *world)
+{
+	const struct rbx_wire_map map = { .label = 1 };
+	struct rbx_session *session = world_session_as(world, "one", SECRET);
+	struct rbx_wire_message accept, remove = { .type = RBX_WIRE_VOLUME_REMOVE };
+	struct rbx_wire_volume volume;
+	struct rbx_loan loan;
+	int err = named_open(session, RBX_WIRE_OPEN_CREATE, "again", 1, &volume);
+
+	if (!err) {
+		accept = named_accept_of(&volume, 1, 1);
+		assert_int_equal(rbx_session_talk(session, &accept), 0);
+		assert_int_equal(rbx_session_map_for(session, &map, &loan), 0);
+		assert_int_equal(rbx_session_talk(session, &remove), 0);
+	}
+	rbx_session_close(session);
+	return err;
+}
+
+/* Each that is being emptied needs a place of the table, of which there are so many for all. */
+static void volumes_that_are_being_emptied_are_limited_too(void **state)
+{
+	struct world world;
+	uint32_t i;
+	int err;
+
+	(void)state;
+	start(&world, "one:" SECRET "\n", 1);
+	pthread_mutex_lock(&emptying);
+	for (i = 0; i < 2; i++)
+		assert_int_equal(make_and_remove(&world), 0);
+	assert_int_equal(make_and_remove(&world), -EDQUOT);
+	pthread_mutex_unlock(&emptying);
+	do
+		err = make_and_remove(&world);
+	while (err == -EDQUOT);
+	assert_int_equal(err, 0);
 	world_stop(&world);
 }
 
@@ -321,6 +380,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_owner_has_so_many_volumes),
 		cmocka_unit_test(reload_changes_how_many),
+		cmocka_unit_test(volumes_that_are_being_emptied_are_limited_too),
 		cmocka_unit_test(preset_leaves_room_for_others),
 		cmocka_unit_test(owner_alone_has_all),
 		cmocka_unit_test(admin_lists_and_removes_volumes_of_others),
