@@ -198,6 +198,10 @@ static void print_lost(const struct found *found)
 		printf("volume %s: nothing is lost\n", volume_wanted.name);
 		return;
 	}
+	if (found->loss.slabs_found == found->loss.slabs) {
+		puts("each slab was found, so no byte is lost; nothing was changed: give --yes to have the volume say so");
+		return;
+	}
 	print_ranges(found, "they were never written, or are lost");
 	puts("nothing was changed: give --yes to make them zeros");
 }

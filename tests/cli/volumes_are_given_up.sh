@@ -117,6 +117,31 @@ expect_success volume export db copy --pool "$servers"
 cmp data copy || fault "other contents with servers that have come back"
 [ "$(shown servers "$left")" = 5 ] || { show; fault "they were not taken in"; }
 
+# ---- a rack ------------------------------------------------------------------------------------
+
+# All that is in it is elsewhere, too. So nothing is lost, but a volume that is not full cannot know.
+racks=()
+for rack in 1 2 1 0 0; do
+	start_server --memory 16M --slab 1M --label rack=$rack
+	racks+=("$address")
+done
+rack_pids=("${server_pids[@]: -2}")
+servers=$(IFS=,; echo "${racks[*]}")
+expect_success volume create racks --size 8M --replicas 2 --pool "$servers"
+head -c 8M data | expect_success volume import racks - --pool "$servers"
+kill -KILL "${rack_pids[@]}"
+expect_success volume give-up racks --pool "$servers"
+expect_success volume give-up racks --gone "$(gone_ids)" --pool "$servers"
+left=${racks[0]},${racks[1]},${racks[2]}
+head -c 8M data >wanted
+expect_success volume export racks copy --pool "$left"
+cmp wanted copy || fault "a rack is lost, and with it what was there"
+expect_success volume clear-lost racks --pool "$left"
+grep -q 'each slab was found, so no byte is lost' out || { show; fault "something is said to be lost"; }
+expect_success volume clear-lost racks --yes --pool "$left"
+expect_success volume show racks --json --pool "$left"
+[ "$(key is_lost)" = False ] || { show; fault "it is still said to be lost in part"; }
+
 # ---- 1 of 2 ------------------------------------------------------------------------------------
 
 start m5
