@@ -36,8 +36,7 @@ static int ask(struct rbx_context *ctx, struct rbx_volume_info **infos)
 	}
 }
 
-/* Returns NULL, or why it is not known. */
-static const char *find(struct rbx_context *ctx, struct rbx_volume_info *info)
+const char *volume_info_ask(struct rbx_context *ctx, struct rbx_volume_info *info)
 {
 	struct rbx_volume_info *infos;
 	int named_count = 0, count = ask(ctx, &infos);
@@ -59,7 +58,7 @@ static const char *find(struct rbx_context *ctx, struct rbx_volume_info *info)
 const char *volume_servers_check(struct rbx_context *ctx)
 {
 	struct rbx_volume_info info;
-	const char *reason = find(ctx, &info);
+	const char *reason = volume_info_ask(ctx, &info);
 
 	if (!reason && info.servers_there + info.servers_out < info.servers)
 		return "a server is away, or was restarted";
@@ -309,7 +308,7 @@ static int show(int argc, char **argv)
 	ctx = volume_begin(&volume_show_command, argc, argv, &rc);
 	if (!ctx)
 		return rc;
-	reason = find(ctx, &info);
+	reason = volume_info_ask(ctx, &info);
 	if (!reason)
 		reason = members_ask(ctx, info.name, &members);
 	if (reason)

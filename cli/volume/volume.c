@@ -85,6 +85,7 @@ static const struct cli_command *const commands[] = {
 	&volume_show_command,
 	&volume_import_command,
 	&volume_export_command,
+	&volume_rebuild_command,
 	&volume_scrub_command,
 	&volume_grow_command,
 	&volume_rename_command,

@@ -11,6 +11,7 @@
  *	keep.c      how long a volume is kept, as text
  *	import.c    a file into a volume
  *	export.c    a volume into a file
+ *	rebuild.c   makes replicas anew, and waits until all are there
  *	scrub.c     reads all replicas, and repairs what is damaged
  *	output.c    the file of an export
  *	copy.c      what these two share: the volume, a ring of requests, SHA-256
@@ -68,6 +69,7 @@ extern const struct cli_command volume_list_command; /* list.c */
 extern const struct cli_command volume_show_command;
 extern const struct cli_command volume_import_command; /* import.c */
 extern const struct cli_command volume_export_command; /* export.c */
+extern const struct cli_command volume_rebuild_command; /* rebuild.c */
 extern const struct cli_command volume_scrub_command; /* scrub.c */
 
 /* ---- Options that several commands have ----------------------------------------------*/
@@ -170,7 +172,9 @@ char *volume_pool_there(void);
 /* What is known of a volume; for rdmabox pool status, too. */
 json_t *volume_info_json(const struct rbx_volume_info *info); /* list.c */
 
-/* Asks the servers anew. Returns NULL if each of them has the volume, else what is wrong. */
+/* Each asks the servers anew. What they know of the volume; NULL, or why that is not known. */
+const char *volume_info_ask(struct rbx_context *ctx, struct rbx_volume_info *info); /* list.c */
+/* Returns NULL if each of them has the volume, else what is wrong. */
 const char *volume_servers_check(struct rbx_context *ctx); /* list.c */
 
 /* ---- Progress ---------------------------------------------------------------------------*/
