@@ -195,6 +195,7 @@ static struct world *third_is_lost(uint32_t its_slab)
 	comes_again(&comer, w, 0, 1);
 	(void)turn(w);
 	assert_int_equal(came(&comer), 0);
+	assert_false(has_failed(w, 0));
 	assert_false(w->keeper.is_over || w->keeper.is_proposing);
 	assert_true(turn(w) < UINT64_MAX);
 	w->now_ns += w->control.upkeep.timeout_ns;

@@ -169,6 +169,29 @@ static void extents_above_the_bound_are_cleared(void **state)
 	host_free(host);
 }
 
+static void what_is_cleared_while_servers_are_asked_is_not_safe(void **state)
+{
+	struct host *host = make_written(1, 2);
+	struct rbx_volume_map *map = host->flow.map;
+	uint64_t due_ns = rbx_extents_round(map, 1);
+	struct rbx_intents intents;
+
+	(void)state;
+	due_ns = rbx_extents_round(map, due_ns); /* it was written before it */
+	write_extent(host, 0, 1);
+	intents = noted_next(host);
+	assert_int_equal(intents.slabs_count, 1);
+	(void)rbx_extents_round(map, due_ns);
+	assert_int_equal(extents_of(host)->words[0].noted & 1, 0);
+	rbx_extents_noted(&host->flow, &intents);
+	assert_int_equal(extents_of(host)->words[0].safe & 1, 0);
+	while (host_poll(host))
+		;
+	assert_int_equal(host_ended(host, 0), 1);
+	host_note(host);
+	host_free(host);
+}
+
 /* Else no other extent could be noted any more, once there are as many as there is room for. */
 static void extents_that_were_asked_for_in_vain_give_their_room_back(void **state)
 {
@@ -347,6 +370,7 @@ int main(void)
 		cmocka_unit_test(extents_above_the_bound_are_cleared),
 		cmocka_unit_test(extents_that_were_asked_for_in_vain_give_their_room_back),
 		cmocka_unit_test(extent_that_is_being_written_is_not_cleared),
+		cmocka_unit_test(what_is_cleared_while_servers_are_asked_is_not_safe),
 		cmocka_unit_test(extent_that_is_quiet_is_cleared_in_time),
 		cmocka_unit_test(extent_that_differs_is_not_cleared),
 		cmocka_unit_test(replica_that_is_made_anew_gets_the_word),

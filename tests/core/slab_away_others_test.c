@@ -6,6 +6,23 @@
  */
 #include "away.h"
 
+static void what_the_first_one_has_missed_stays_known(void **state)
+{
+	struct host *host = make(3, 3);
+	uint32_t first = host_server_of(host, 0, 0), second = host_server_of(host, 0, 1);
+	uint8_t *had = memory_of(host, 0);
+
+	(void)state;
+	assert_true(falls_silent(host, first));
+	write_at(host, 0, 'b');
+	assert_true(falls_silent(host, second));
+	is_back(host, first);
+	(void)host_settle(host);
+	(void)host_settle(host);
+	assert_int_equal(had[0], 'b');
+	host_free(host);
+}
+
 static void replica_that_was_made_elsewhere_takes_its_place(void **state)
 {
 	struct host *host = make(2, 3);
@@ -214,6 +231,7 @@ static void what_is_owed_to_a_silent_server_stops_no_other_returns(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_the_first_one_has_missed_stays_known),
 		cmocka_unit_test(replica_that_was_made_elsewhere_takes_its_place),
 		cmocka_unit_test(memory_that_was_asked_for_meanwhile_is_waited_for),
 		cmocka_unit_test(server_that_refuses_meanwhile_is_followed_by_none),

@@ -396,15 +396,21 @@ static void slab_is_had_from_as_many_servers_as_it_has_replicas(void **state)
 	struct host *host = make(2, 3);
 	struct rbx_loan loan = { .slab_id = 1, .epoch = 5, .remote_addr = 1 << 20, .rkey = 7 };
 	struct rbx_loan other = { .slab_id = 2, .epoch = 6, .remote_addr = 2 << 20, .rkey = 8 };
+	struct rbx_loan second = { .slab_id = 3, .epoch = 7, .remote_addr = 3 << 20, .rkey = 9 };
+	struct rbx_loan third = { .slab_id = 4, .epoch = 8, .remote_addr = 4 << 20, .rkey = 9 };
 
 	(void)state;
 	assert_int_equal(rbx_upkeep_fewest_copies(&host->upkeep), 2); /* nobody has any */
 	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 0, 1, &loan), 0);
 	assert_int_equal(host_census(host).last, 1);
 	assert_int_equal(rbx_upkeep_fewest_copies(&host->upkeep), 1);
+	/* Another one has two: it is the first that counts. */
+	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 0, 2, &second), 0);
+	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 1, 2, &third), 0);
+	assert_int_equal(rbx_upkeep_fewest_copies(&host->upkeep), 1);
 	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 0, 1, &other), -EEXIST); /* it has it */
 	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 1, 1, &loan), 0);
-	assert_int_equal(host_census(host).whole, 1);
+	assert_int_equal(host_census(host).whole, 2);
 	assert_int_equal(rbx_upkeep_fewest_copies(&host->upkeep), 2);
 	assert_int_equal(rbx_upkeep_adopt(&host->upkeep, 2, 1, &loan), -ENOSPC); /* two have it */
 	host_free(host);

@@ -289,6 +289,29 @@ static void highest_version_is_no_damage(void **state)
 	end(&world);
 }
 
+static void owner_has_as_many_volumes_as_before(void **state)
+{
+	struct rbx_wire_message remove = { .type = RBX_WIRE_VOLUME_REMOVE };
+	struct rbx_session *session, *other;
+	struct rbx_loan loan;
+	struct world world;
+	struct rbx_qp *qp;
+
+	(void)state;
+	begin(&world);
+	session = named_make(&world, &qp, &loan);
+	leave(&world, session, qp);
+	start_again(&world);
+	session = world_session(&world);
+	assert_int_equal(named_open(session, RBX_WIRE_OPEN_WRITE, "db", 2, NULL), 0);
+	other = world_session(&world); /* the owner stays */
+	assert_int_equal(rbx_session_talk(session, &remove), 0);
+	rbx_session_close(session);
+	assert_int_equal(named_open(other, RBX_WIRE_OPEN_CREATE, "other", 1, NULL), 0);
+	rbx_session_close(other);
+	end(&world);
+}
+
 static void reserved_name_stays_reserved(void **state)
 {
 	struct rbx_wire_message reserve = { .type = RBX_WIRE_VOLUME_RESERVE, .name = "new" };
@@ -400,6 +423,7 @@ int main(void)
 		cmocka_unit_test(slab_without_a_label_is_given_up),
 		cmocka_unit_test(removed_volume_and_one_without_a_record_are_gone),
 		cmocka_unit_test(highest_version_is_no_damage),
+		cmocka_unit_test(owner_has_as_many_volumes_as_before),
 		cmocka_unit_test(reserved_name_stays_reserved),
 		cmocka_unit_test(drain_ends_although_a_volume_is_there),
 		cmocka_unit_test(memory_may_grow_and_not_shrink_below_a_slab),
