@@ -250,7 +250,9 @@ static int decree(struct rbx_named *named, struct rbx_crowd *crowd, const struct
 {
 	const struct rbx_member_set left = all_left(crowd);
 
-	rbx_proposer_overrule(&named->proposer, &left);
+	if (!rbx_proposer_overrule(&named->proposer, &left))
+		return rbx_error(-EPROTO, "volume %s: a server says now that none of those that are left is a server of it that is not out",
+				 named->record.name);
 	rbx_record_put_membership(&named->record, &named->proposer.membership);
 	rbx_record_copies_lose(&named->record, loss->gone_in_count);
 	if (loss->may_lose)

@@ -78,6 +78,8 @@ static void ask_all_wanted(struct rbx_keeper *keeper, uint64_t now_ns)
 	if (now_ns < keeper->again_ns)
 		return;
 	keeper->again_ns = now_ns + AGAIN_NS;
+	if (keeper->named->is_withdrawn)
+		return;
 	for (i = 0; i < RBX_MEMBERS_MAX; i++) {
 		struct rbx_keeper_ask *one = &keeper->asks[i];
 
@@ -420,6 +422,11 @@ static bool next_begin(struct rbx_keeper *keeper, uint64_t now_ns)
 		rbx_keeper_growth_begin(keeper);
 	if (!keeper->is_proposing && !any_waits)
 		rbx_keeper_newcomer_begin(keeper);
+	if (!keeper->is_proposing && !any_waits && keeper->named->is_withdrawn &&
+	    rbx_keeper_drains_wait(keeper)) { /* for a record that they may hear of */
+		rbx_named_change(keeper->named);
+		rbx_keeper_propose(keeper);
+	}
 	return any_waits || short_waits(keeper);
 }
 

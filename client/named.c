@@ -27,6 +27,7 @@ int rbx_named_init(struct rbx_named *named, const char *name, const char *holder
 	rbx_port_fill(named, 0, sizeof(*named));
 	rbx_lock_init(&named->lock);
 	rbx_text_copy(named->holder, sizeof(named->holder), holder);
+	rbx_wire_text_clean(named->holder);
 	if (rbx_named_name_take(named->name, name))
 		return -EINVAL;
 	rbx_port_copy(named->record.name, named->name, sizeof(named->record.name));
@@ -86,6 +87,7 @@ void rbx_named_hear_nothing(struct rbx_named *named)
 {
 	rbx_port_fill(&named->record, 0, sizeof(named->record));
 	rbx_port_copy(named->record.name, named->name, sizeof(named->record.name));
+	rbx_port_fill(&named->told, 0, sizeof(named->told));
 	rbx_port_fill(named->writer, 0, sizeof(named->writer));
 	named->open_at.count = 0;
 	named->has_two_names = false;
@@ -103,7 +105,7 @@ int rbx_named_heard(struct rbx_named *named, uint64_t incarnation,
 		named->has_two_names |= strcmp(volume->record.name, named->record.name) != 0;
 	named->record.volume_id = volume->record.volume_id;
 	if (rbx_record_is_newer(&volume->record, &named->record))
-		named->record = volume->record;
+		named->record = named->told = volume->record;
 	if (volume->is_open)
 		rbx_member_set_add(&named->open_at, incarnation);
 	if (volume->promised_epoch < named->highest_epoch)
@@ -168,14 +170,27 @@ void rbx_named_make(struct rbx_named *named, uint64_t volume_id, const uint64_t 
 
 /* Nobody changes these, and volumes only grow. A server that says otherwise would have the others
  * drop the volume, or what is beyond its end. */
-static bool is_otherwise(const struct rbx_named *named, const struct rbx_wire_record *record)
+static bool is_otherwise(const struct rbx_wire_record *record, const struct rbx_wire_record *before)
 {
-	const struct rbx_wire_record *before = &named->record;
-
 	if (record->keep_s != before->keep_s || strcmp(record->owner, before->owner) ||
-	    (record->flags ^ before->flags) & RBX_WIRE_CHECKSUMS)
+	    (record->flags ^ before->flags) & (RBX_WIRE_CHECKSUMS | RBX_WIRE_RESERVED))
 		return true;
 	return rbx_record_is_newer(record, before) && record->size_bytes < before->size_bytes;
+}
+
+static bool is_same_version(const struct rbx_wire_record *a, const struct rbx_wire_record *b)
+{
+	return a->epoch == b->epoch && a->version == b->version;
+}
+
+/* One client proposes a version, and tells all servers the same: so one of two that differ was
+ * made up, and nobody knows which. */
+static bool is_contradicted(const struct rbx_named *named, const struct rbx_wire_record *record)
+{
+	return (is_same_version(record, &named->told) &&
+		!rbx_record_is_equal(record, &named->told)) ||
+	       (is_same_version(record, &named->record) &&
+		!rbx_record_is_equal(record, &named->record));
 }
 
 /* What is wrong with a record, or NULL. One that is being made has no membership. */
@@ -189,14 +204,18 @@ static const char *record_fault(const struct rbx_named *named,
 		return "it says that the volume was removed";
 	if (membership->epoch >= named->epoch)
 		return "it is of a later epoch";
-	if (membership->epoch && !named->is_made && !named->is_removed &&
-	    (record->replicas != named->record.replicas ||
-	     record->slab_bytes != named->record.slab_bytes))
-		return "it has other replicas or slabs than before";
-	if (membership->epoch && !named->is_made && !named->is_removed &&
-	    is_otherwise(named, record))
-		return "it has another owner, keep time or checksums than before, or is smaller";
-	return membership->epoch ? rbx_membership_fault(membership) : NULL;
+	if (!membership->epoch)
+		return NULL;
+	if (!named->is_made && !named->is_removed) {
+		if (record->replicas != named->record.replicas ||
+		    record->slab_bytes != named->record.slab_bytes)
+			return "it has other replicas or slabs than before";
+		if (is_otherwise(record, &named->told) || is_otherwise(record, &named->record))
+			return "it has another owner, keep time, checksums or reservation than before, or is smaller";
+		if (is_contradicted(named, record))
+			return "it is not what another server says of the same version";
+	}
+	return rbx_membership_fault(membership);
 }
 
 /* Under the lock. */
@@ -212,6 +231,8 @@ static int granted(struct rbx_named *named, uint64_t incarnation,
 		return rbx_error(-EPROTO, "the record of volume %s makes no sense: %s",
 				 named->record.name, fault);
 	rbx_proposer_promised(&named->proposer, incarnation, &membership);
+	if (rbx_record_is_newer(&volume->record, &named->told))
+		named->told = volume->record;
 	/* The rest of the record is of the membership that is proposed again. */
 	if (membership.epoch && membership.epoch == named->proposer.membership.epoch &&
 	    membership.version == named->proposer.membership.version)
@@ -303,6 +324,7 @@ void rbx_named_change_to(struct rbx_named *named, const struct rbx_membership *n
 	rbx_lock(&named->lock);
 	rbx_proposer_propose(&named->proposer, next);
 	rbx_record_put_membership(&named->record, next);
+	named->is_withdrawn = false;
 	rbx_unlock(&named->lock);
 }
 
@@ -311,6 +333,7 @@ void rbx_named_withdraw(struct rbx_named *named, const struct rbx_membership *be
 	rbx_lock(&named->lock);
 	rbx_proposer_withdraw(&named->proposer, before);
 	rbx_record_put_membership(&named->record, &named->proposer.membership);
+	named->is_withdrawn = true;
 	rbx_unlock(&named->lock);
 }
 

@@ -37,6 +37,9 @@ struct rbx_named {
 	char next_name[RBX_WIRE_VOLUME_NAME_BYTES];
 	char holder[RBX_WIRE_HOLDER_BYTES]; /* who we are, for people */
 	struct rbx_wire_record record; /* the newest that was heard; or of the one to be made */
+	/* The newest that any server has told, though it may not be the one that is proposed. What
+	 * others tell is compared with it. */
+	struct rbx_wire_record told;
 	char writer[RBX_WIRE_HOLDER_BYTES]; /* the last one that was heard of */
 	struct rbx_member_set open_at; /* servers that say that it is open */
 	uint32_t absent_count; /* servers that were named and are not there (lib/volume/crowd.h) */
@@ -51,6 +54,9 @@ struct rbx_named {
 	/* Guards what follows, and record: servers are asked in parallel. Taken before a slab's. */
 	struct rbx_lock lock;
 	struct rbx_proposer proposer;
+	/* One server was told this version of the record with other members. So nobody else hears
+	 * of it before the next change. */
+	bool is_withdrawn;
 	/* While it is open: why it is read and written no more; "": it is, or it is not known yet */
 	char stop_why[RBX_ERROR_BYTES];
 	char stop_server[RBX_STOP_SERVER_BYTES]; /* that was lost, or says so; or "" */
@@ -58,7 +64,7 @@ struct rbx_named {
 	bool stop_is_news; /* the host was not told */
 };
 
-/* name: of wire/record.h. -EINVAL, which was reported. */
+/* name: of wire/record.h. holder: any text. -EINVAL, which was reported. */
 int rbx_named_init(struct rbx_named *named, const char *name, const char *holder);
 /* The same for a name alone. */
 int rbx_named_name_take(char taken[RBX_WIRE_VOLUME_NAME_BYTES], const char *name);

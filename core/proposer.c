@@ -70,19 +70,22 @@ void rbx_proposer_adopt(struct rbx_proposer *p)
 	propose(p);
 }
 
-void rbx_proposer_overrule(struct rbx_proposer *p, const struct rbx_member_set *left)
+bool rbx_proposer_overrule(struct rbx_proposer *p, const struct rbx_member_set *left)
 {
-	struct rbx_membership *membership = &p->membership;
-	uint32_t i, kept = 0;
+	struct rbx_membership kept = p->membership;
+	uint32_t i;
 
 	RBX_ASSERT(p->state == RBX_PROPOSER_OPENING || p->state == RBX_PROPOSER_OPENED);
-	for (i = 0; i < membership->count; i++)
-		if (rbx_member_set_has(left, membership->members[i].incarnation))
-			membership->members[kept++] = membership->members[i];
-	membership->count = kept;
-	RBX_ASSERT(!rbx_membership_fault(membership));
-	membership->version++;
+	kept.count = 0;
+	for (i = 0; i < p->membership.count; i++)
+		if (rbx_member_set_has(left, p->membership.members[i].incarnation))
+			kept.members[kept.count++] = p->membership.members[i];
+	if (rbx_membership_fault(&kept))
+		return false;
+	p->membership = kept;
+	p->membership.version++;
 	propose(p);
+	return true;
 }
 
 void rbx_proposer_propose(struct rbx_proposer *p, const struct rbx_membership *membership)

@@ -57,10 +57,10 @@ void rbx_proposer_adopt(struct rbx_proposer *proposer);
 /*
  * The same, but only these members of it are left: an operator has said that the others will not
  * come back. So it needs the votes of none of those, neither to be opened nor to be chosen; and if
- * too few have promised, it may not be the newest. One that is left is IN. In state OPENING or
- * OPENED, when all that are left have promised.
+ * too few have promised, it may not be the newest. In state OPENING or OPENED, when all that are
+ * left have promised. false, and nothing has changed: none that is left is IN.
  */
-void rbx_proposer_overrule(struct rbx_proposer *proposer, const struct rbx_member_set *left);
+bool rbx_proposer_overrule(struct rbx_proposer *proposer, const struct rbx_member_set *left);
 /* A change of what was chosen: made by rbx_membership_next(). In state CHOSEN. */
 void rbx_proposer_propose(struct rbx_proposer *proposer,
 			  const struct rbx_membership *membership);

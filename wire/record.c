@@ -65,11 +65,23 @@ void rbx_wire_walk_intents(struct rbx_cursor *c, struct rbx_wire_intents *intent
 	}
 }
 
+static bool is_printable(char c)
+{
+	return c >= ' ' && c <= '~';
+}
+
+void rbx_wire_text_clean(char *text)
+{
+	for (; *text; text++)
+		if (!is_printable(*text))
+			*text = '?';
+}
+
 bool rbx_wire_text_makes_sense(const char *text, size_t size)
 {
 	size_t i = 0;
 
-	while (i < size && text[i] >= ' ' && text[i] <= '~')
+	while (i < size && is_printable(text[i]))
 		i++;
 	if (i == size)
 		return false; /* it has no end */
@@ -126,6 +138,16 @@ bool rbx_wire_record_makes_sense(const struct rbx_wire_record *r)
 	       members_make_sense(r) &&
 	       r->copies <= r->replicas &&
 	       !r->epoch == !r->version && !r->epoch == !r->members_count;
+}
+
+RBX_STATIC_ASSERT(sizeof(struct rbx_wire_record) ==
+			  RBX_WIRE_VOLUME_NAME_BYTES + RBX_CREDENTIAL_BYTES + 6 * 8 + 4 * 4 +
+				  9 * RBX_WIRE_MEMBERS_MAX,
+		  "nothing is between the fields of a record, so its bytes can be compared");
+
+bool rbx_record_is_equal(const struct rbx_wire_record *a, const struct rbx_wire_record *b)
+{
+	return rbx_port_equal(a, b, sizeof(*a));
 }
 
 static bool label_makes_sense(const struct rbx_wire_label *label)

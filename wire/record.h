@@ -90,6 +90,9 @@ static inline bool rbx_record_is_newer(const struct rbx_wire_record *a,
 	return a->epoch > b->epoch || (a->epoch == b->epoch && a->version > b->version);
 }
 
+/* Whether they say the same in every field. */
+bool rbx_record_is_equal(const struct rbx_wire_record *a, const struct rbx_wire_record *b);
+
 /* Whether a server is a member, and is not OUT. */
 static inline bool rbx_record_is_in(const struct rbx_wire_record *record, uint64_t incarnation)
 {
@@ -149,6 +152,9 @@ void rbx_wire_walk_intents(struct rbx_cursor *c, struct rbx_wire_intents *intent
 /* Whether it can be the name of a volume: 1 to 63 of A-Z a-z 0-9 . _ -, and it begins with a
  * letter or a digit. */
 bool rbx_wire_volume_name_makes_sense(const char name[RBX_WIRE_VOLUME_NAME_BYTES]);
+/* Puts a '?' for each byte that no text may have: what others have chosen, such as the name of a
+ * host, is only to be read by people. */
+void rbx_wire_text_clean(char *text);
 /* Whether a text is printable, and has zeros from its end on. */
 bool rbx_wire_text_makes_sense(const char *text, size_t size);
 bool rbx_wire_record_makes_sense(const struct rbx_wire_record *record);

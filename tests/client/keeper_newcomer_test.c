@@ -378,6 +378,38 @@ static void nobody_else_hears_of_a_newcomer_before_it_has_accepted(void **state)
 	end(w);
 }
 
+/* The newcomer may have accepted what was taken back. Nobody is told anything else of that version:
+ * who opens the volume next would not know which of the two is true. */
+static void version_that_was_taken_back_is_told_to_nobody_else(void **state)
+{
+	struct world *w = make(3);
+	struct waiter waiter = { .former = 0 };
+	uint64_t version = w->named.record.version;
+
+	(void)state;
+	comes(&waiter, w);
+	(void)turn(w);
+	assert_int_equal(servers[NEWCOMER].asked.record.version, version + 1);
+	w->keeper.asks[2].is_to_be_told = true; /* it has drained */
+	w->keeper.asks[2].is_wanted = true;
+	w->keeper.asks[2].tell_version = UINT64_MAX;
+	w->now_ns += AGAIN_NS;
+	answers(NEWCOMER, -ESTALE);
+	(void)turn(w);
+	assert_int_equal(waited(&waiter), -ESTALE);
+	assert_int_equal(asks_of_others(), 3);
+	assert_int_equal(servers[0].asked.record.version, version + 2);
+	assert_int_equal(servers[2].asked.record.version, version + 2);
+	assert_int_equal(servers[2].asked.record.members_count, 3);
+	answers(0, 0);
+	answers(1, 0);
+	(void)turn(w);
+	answers(2, 0);
+	(void)turn(w);
+	assert_true(rbx_keeper_is_done_with(&w->keeper, 2));
+	end(w);
+}
+
 static void nobody_waits_for_a_volume_that_is_closed(void **state)
 {
 	struct world *w = make(3);
@@ -429,6 +461,7 @@ int main(void)
 		cmocka_unit_test(newcomer_that_is_lost_alone_costs_nothing),
 		cmocka_unit_test(newcomer_that_is_given_up_is_asked_no_more),
 		cmocka_unit_test(nobody_else_hears_of_a_newcomer_before_it_has_accepted),
+		cmocka_unit_test(version_that_was_taken_back_is_told_to_nobody_else),
 		cmocka_unit_test(nobody_waits_for_a_volume_that_is_closed),
 		cmocka_unit_test(nobody_comes_when_no_record_is_accepted_any_more),
 	};

@@ -23,7 +23,7 @@
 /* ---- A server, in the place of client/session.c and core/loans.c ------------------------*/
 
 static struct {
-	struct rbx_wire_message answer;
+	struct rbx_wire_message asked, answer;
 	uint64_t incarnation; /* 0: 1 */
 	uint32_t unmapped_count;
 	int unmap_err;
@@ -37,6 +37,7 @@ int rbx_session_talk(struct rbx_session *session, struct rbx_wire_message *messa
 	/* Labels go on for ever, if there are any. */
 	if (message->type == RBX_WIRE_LABELS && !server.labels_end)
 		server.answer.labels.next = message->cursor + server.answer.labels.count;
+	server.asked = *message;
 	*message = server.answer;
 	return 0;
 }
@@ -124,6 +125,23 @@ static int grants(struct rbx_named *named, const struct rbx_wire_volume *volume)
 
 /* ---- Tests -------------------------------------------------------------------------------*/
 
+/* The host has such a name, which has been set to it without a resolver. */
+static void holder_that_cannot_be_sent_is_made_readable(void **state)
+{
+	const struct rbx_wire_volume volume = volume_of(ID, 5);
+	uint8_t bytes[RBX_WIRE_MESSAGE_BYTES_MAX];
+	struct rbx_named named;
+
+	(void)state;
+	memset(&server, 0, sizeof(server));
+	assert_int_equal(rbx_named_init(&named, "db", "h\xc3\xb6st\n\x7f, process 7"), 0);
+	assert_string_equal(named.holder, "h??st??, process 7");
+	assert_int_equal(rbx_named_heard(&named, 1, &volume), 0);
+	assert_int_equal(rbx_named_begin(&named, false), 0);
+	assert_int_equal(grants(&named, &volume), 0);
+	assert_int_equal(rbx_wire_encode(&server.asked, bytes), 64 + 152);
+}
+
 static void two_volumes_of_one_name_are_not_one(void **state)
 {
 	struct rbx_wire_volume volume = volume_of(ID, 5);
@@ -207,6 +225,74 @@ static void record_that_cannot_be_is_refused(void **state)
 	assert_int_equal(rbx_named_take_newest(&named), 0);
 	assert_int_equal(named.record.epoch, 6);
 	assert_int_equal(named.record.version, 4);
+}
+
+static void record_that_differs_from_the_same_version_is_refused(void **state)
+{
+	static const struct {
+		size_t at;
+		uint8_t by;
+	} lies[] = {
+		{ offsetof(struct rbx_wire_record, name), 1 },
+		{ offsetof(struct rbx_wire_record, size_bytes) + 2, 1 }, /* larger or smaller */
+		{ offsetof(struct rbx_wire_record, size_bytes) + 2, 0x88 },
+		{ offsetof(struct rbx_wire_record, flags), RBX_WIRE_RESERVED },
+		{ offsetof(struct rbx_wire_record, flags), RBX_WIRE_EVEN },
+		{ offsetof(struct rbx_wire_record, flags), RBX_WIRE_LOST },
+		{ offsetof(struct rbx_wire_record, copies), 1 },
+		{ offsetof(struct rbx_wire_record, incarnations), 2 },
+		{ offsetof(struct rbx_wire_record, member_flags), RBX_WIRE_MEMBER_WAS_IN },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
+		struct rbx_wire_volume truth = volume_of(ID, 5), lie = truth;
+		struct rbx_named named = begun();
+
+		((uint8_t *)&lie.record)[lies[i].at] ^= lies[i].by;
+		assert_int_equal(grants(&named, &lie), -EPROTO);
+		assert_int_equal(grants(&named, &truth), 0);
+		assert_int_equal(rbx_named_take_newest(&named), 0);
+		truth.record.epoch = named.epoch;
+		truth.record.version++;
+		assert_memory_equal(&named.record, &truth.record, sizeof(truth.record));
+	}
+}
+
+/* Nobody has heard of it when it was looked for, and two say different things of it now. */
+static void newer_record_is_compared_with_what_others_say_of_it(void **state)
+{
+	struct rbx_wire_volume old = volume_of(ID, 5), grown;
+	struct rbx_named named;
+
+	(void)state;
+	old.record.members_count = 3;
+	old.record.incarnations[1] = 2;
+	old.record.incarnations[2] = 3;
+	memset(&server, 0, sizeof(server));
+	assert_int_equal(rbx_named_init(&named, "db", "a test"), 0);
+	assert_int_equal(rbx_named_heard(&named, 1, &old), 0);
+	assert_int_equal(rbx_named_begin(&named, false), 0);
+	grown = old;
+	grown.record.version++;
+	grown.record.size_bytes *= 2;
+	assert_int_equal(grants(&named, &grown), 0);
+	server.incarnation = 2;
+	grown.record.size_bytes *= 2;
+	assert_int_equal(grants(&named, &grown), -EPROTO);
+	grown.record.size_bytes /= 2;
+	assert_int_equal(grants(&named, &grown), 0);
+	/* What was heard counts also while an older record is the one to be proposed. */
+	assert_int_equal(rbx_named_init(&named, "db", "a test"), 0);
+	assert_int_equal(rbx_named_heard(&named, 1, &grown), 0);
+	assert_int_equal(rbx_named_begin(&named, false), 0);
+	assert_int_equal(grants(&named, &old), 0);
+	server.incarnation = 3;
+	grown.record.size_bytes -= 1u << 20;
+	assert_int_equal(grants(&named, &grown), -EPROTO);
+	old.record.flags = RBX_WIRE_RESERVED; /* an older one may be smaller, and no more than that */
+	assert_int_equal(grants(&named, &old), -EPROTO);
 }
 
 /* A change that was never chosen may be at a server whose answer is not needed. */
@@ -354,10 +440,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(newest_name_is_taken_whoever_answers_first),
+		cmocka_unit_test(holder_that_cannot_be_sent_is_made_readable),
 		cmocka_unit_test(two_volumes_of_one_name_are_not_one),
 		cmocka_unit_test(epoch_that_leaves_no_next_one_is_refused),
 		cmocka_unit_test(replicas_that_cannot_be_are_refused),
 		cmocka_unit_test(record_that_cannot_be_is_refused),
+		cmocka_unit_test(record_that_differs_from_the_same_version_is_refused),
+		cmocka_unit_test(newer_record_is_compared_with_what_others_say_of_it),
 		cmocka_unit_test(removal_is_believed_by_the_id_alone),
 		cmocka_unit_test(record_is_that_of_the_members_that_are_proposed),
 		cmocka_unit_test(labels_without_end_are_refused),

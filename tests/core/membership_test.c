@@ -216,7 +216,7 @@ static void overruled_record_needs_those_that_are_left_alone(void **state)
 	rbx_proposer_promised(&proposer, 1, &old);
 	rbx_proposer_promised(&proposer, 2, &old);
 	assert_int_equal(proposer.state, RBX_PROPOSER_OPENING);
-	rbx_proposer_overrule(&proposer, &left);
+	assert_true(rbx_proposer_overrule(&proposer, &left));
 	assert_int_equal(proposer.state, RBX_PROPOSER_PROPOSED);
 	assert_int_equal(proposer.membership.count, 2);
 	assert_int_equal(proposer.membership.epoch, 9);
@@ -231,6 +231,24 @@ static void overruled_record_needs_those_that_are_left_alone(void **state)
 	assert_int_equal(proposer.state, RBX_PROPOSER_CHOSEN);
 }
 
+/* Whatever a server says of who is IN. */
+static void record_in_which_nobody_left_votes_is_not_overruled(void **state)
+{
+	struct rbx_membership old = make(3);
+	struct rbx_member_set left = first(2), none = { .count = 0 };
+	struct rbx_proposer proposer;
+
+	(void)state;
+	old.members[0].state = old.members[1].state = RBX_MEMBER_OUT;
+	rbx_proposer_open(&proposer, 9);
+	rbx_proposer_promised(&proposer, 1, &old);
+	assert_false(rbx_proposer_overrule(&proposer, &left));
+	assert_false(rbx_proposer_overrule(&proposer, &none));
+	assert_int_equal(proposer.state, RBX_PROPOSER_OPENING);
+	assert_int_equal(proposer.membership.count, 3);
+	assert_int_equal(proposer.membership.version, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -241,6 +259,7 @@ int main(void)
 		cmocka_unit_test(full_set_takes_no_more),
 		cmocka_unit_test(newer_record_counts_until_one_is_adopted),
 		cmocka_unit_test(overruled_record_needs_those_that_are_left_alone),
+		cmocka_unit_test(record_in_which_nobody_left_votes_is_not_overruled),
 		cmocka_unit_test(acceptor_keeps_its_promise),
 		cmocka_unit_test(volume_that_nobody_has_is_not_opened),
 		cmocka_unit_test(writer_that_is_shut_out_stays_so),
