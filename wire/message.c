@@ -335,8 +335,10 @@ static bool message_makes_sense(const struct rbx_wire_message *m)
 			return m->hello.session_id && m->hello.incarnation;
 		return !m->hello.session_id && !m->hello.incarnation &&
 		       !m->hello.last_epoch;
+	case RBX_WIRE_CHALLENGE:
+		return m->challenge.incarnation != 0;
 	case RBX_WIRE_WELCOME:
-		return m->welcome.draining <= 1 &&
+		return m->welcome.incarnation && m->welcome.draining <= 1 &&
 		       rbx_wire_text_makes_sense(m->welcome.labels, sizeof(m->welcome.labels)) &&
 		       rbx_server_labels_are_good(m->welcome.labels);
 	case RBX_WIRE_HEARTBEAT_REPLY:

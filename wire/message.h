@@ -85,7 +85,7 @@ struct rbx_wire_hello {
 
 struct rbx_wire_challenge {
 	uint8_t nonce[RBX_WIRE_NONCE_BYTES];
-	uint64_t incarnation; /* identifies one start of a server */
+	uint64_t incarnation; /* identifies one start of a server; not 0 */
 };
 
 struct rbx_wire_auth {

@@ -25,7 +25,7 @@ rbx_wire_welcome_makes_sense(const struct rbx_wire_welcome *welcome,
 {
 	return welcome->session_id && welcome->lease_ms &&
 	       welcome->lease_ms <= RBX_WIRE_LEASE_MS_MAX &&
-	       welcome->incarnation == incarnation && welcome->slab_bytes &&
+	       incarnation && welcome->incarnation == incarnation && welcome->slab_bytes &&
 	       welcome->slab_bytes <= RBX_WIRE_SLAB_BYTES_MAX &&
 	       welcome->slab_bytes % RBX_WIRE_SLAB_UNIT_BYTES == 0;
 }

@@ -151,8 +151,9 @@ static void what_is_no_file_is_refused(void **state)
 static void proofs_differ_by_use_key_and_transcript(void **state)
 {
 	struct rbx_wire_message hello = { .type = RBX_WIRE_HELLO };
-	struct rbx_wire_message challenge = { .type = RBX_WIRE_CHALLENGE };
-	struct rbx_wire_message welcome = { .type = RBX_WIRE_WELCOME };
+	struct rbx_wire_message challenge = { .type = RBX_WIRE_CHALLENGE,
+					      .challenge.incarnation = 1 };
+	struct rbx_wire_message welcome = { .type = RBX_WIRE_WELCOME, .welcome.incarnation = 1 };
 	struct rbx_secret secret = { .length_bytes = 16, .bytes = { 1 } };
 	struct rbx_transcript transcript;
 	struct rbx_key session, connection;
@@ -195,16 +196,16 @@ static void proofs_differ_by_use_key_and_transcript(void **state)
 static void client_proof_is_that_of_the_specification(void **state)
 {
 	static const uint8_t expected[RBX_WIRE_PROOF_BYTES] = {
-		0xb0, 0xc9, 0x2d, 0x7c, 0xd4, 0xe2, 0xf2, 0xec,
-		0x22, 0xf9, 0x02, 0x06, 0x39, 0x36, 0x84, 0x88,
-		0x1f, 0xad, 0x90, 0xb1, 0x10, 0x35, 0xfc, 0x9b,
-		0x39, 0x3e, 0x6e, 0xfc, 0x09, 0xde, 0x54, 0x5a,
+		0xb5, 0x79, 0x3b, 0x6b, 0x3e, 0x94, 0xad, 0xbd,
+		0x51, 0xda, 0xfa, 0xd9, 0x24, 0x22, 0xf1, 0xb4,
+		0xdd, 0xba, 0x02, 0x39, 0x62, 0x02, 0x44, 0xf6,
+		0xae, 0x7a, 0x92, 0x0b, 0xa2, 0x18, 0xf9, 0x76,
 	};
 	struct rbx_wire_message hello = {
 		.type = RBX_WIRE_HELLO, .request_id = 1
 	};
 	struct rbx_wire_message challenge = {
-		.type = RBX_WIRE_CHALLENGE, .request_id = 1
+		.type = RBX_WIRE_CHALLENGE, .request_id = 1, .challenge.incarnation = 1
 	};
 	struct rbx_secret secret = { .length_bytes = 16 };
 	struct rbx_transcript transcript;

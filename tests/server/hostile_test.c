@@ -113,6 +113,10 @@ static void message_out_of_turn_is_refused(void **state)
 	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		struct rbx_wire_message message = { .type = types[i] };
 
+		if (types[i] == RBX_WIRE_CHALLENGE)
+			message.challenge.incarnation = 1;
+		else if (types[i] == RBX_WIRE_WELCOME)
+			message.welcome.incarnation = 1;
 		raw_client_arrive(&raw, &world);
 		raw_client_send(&raw, &message);
 		raw_client_is_refused(&raw, RBX_REASON_OUT_OF_TURN);

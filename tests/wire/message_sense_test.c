@@ -53,6 +53,20 @@ static void fields_that_contradict_are_refused(void **state)
 			 -EBADMSG);
 }
 
+/* A client takes 0 for a server that it does not know. */
+static void server_without_incarnation_is_refused(void **state)
+{
+	struct rbx_wire_message challenge = sample(RBX_WIRE_CHALLENGE);
+	struct rbx_wire_message welcome = sample(RBX_WIRE_WELCOME);
+
+	(void)state;
+	challenge.challenge.incarnation = welcome.welcome.incarnation = 1;
+	assert_int_equal(decode_sample(challenge, 64 + 32, 2), 0);
+	assert_int_equal(decode_sample(challenge, 64 + 32, 0), -EBADMSG);
+	assert_int_equal(decode_sample(welcome, 64 + 8, 2), 0);
+	assert_int_equal(decode_sample(welcome, 64 + 8, 0), -EBADMSG);
+}
+
 /* HELLO with these bytes for the name of the credential. */
 static int decode_named(const char *name, size_t name_bytes)
 {
@@ -217,6 +231,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fields_that_contradict_are_refused),
+		cmocka_unit_test(server_without_incarnation_is_refused),
 		cmocka_unit_test(hostile_names_are_refused),
 		cmocka_unit_test(messages_that_contradict_are_refused),
 		cmocka_unit_test(volume_that_makes_no_sense_is_refused),

@@ -27,6 +27,7 @@ static struct rbx_transcript transcript_of(uint8_t nonce)
 	};
 	const struct rbx_wire_message challenge = {
 		.type = RBX_WIRE_CHALLENGE,
+		.challenge.incarnation = 1,
 		.request_id = 1,
 	};
 	struct rbx_transcript transcript;
