@@ -133,8 +133,8 @@ static int step(struct rbx_announcement *a)
 	int err = 0;
 
 	if (a->lease == RBX_STORE_NO_LEASE)
-		return lease_take(a);
-	if (now_ns >= a->keep_at_ns)
+		err = lease_take(a);
+	else if (now_ns >= a->keep_at_ns)
 		err = lease_keep(a);
 	if (!err && now_ns >= write_at(a))
 		err = entry_write(a);
@@ -155,6 +155,7 @@ static uint32_t pause_ms(struct rbx_announcement *a)
 static void *announcement_run(void *announcement)
 {
 	struct rbx_announcement *a = announcement;
+	bool was_lost = false;
 	uint32_t wait_ms = 0;
 	int err = 0;
 
@@ -164,10 +165,14 @@ static void *announcement_run(void *announcement)
 
 		(void)eventfd_read(a->changed_fd, &changes);
 		err = step(a);
-		if (err == -ENOENT) { /* the lease was lost: at once another one */
+		/* The lease was lost: at once another one. If that is lost as well, it would be
+		 * so again and again. */
+		if (err == -ENOENT && !was_lost) {
+			was_lost = true;
 			wait_ms = 0;
 			continue;
 		}
+		was_lost &= err != 0;
 		rbx_pool_worker_complain(&a->worker, err ? a->store->error : "");
 		if (!err)
 			rbx_backoff_succeeded(&a->backoff);

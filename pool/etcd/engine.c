@@ -15,6 +15,9 @@
 
 #include "pool/etcd/http.h"
 
+/* That are taken at once: there may be no end of them, and the caller has more to do. */
+#define WATCH_LINES_MAX 1024
+
 struct etcd {
 	struct rbx_store store; /* first: what the caller has */
 	struct etcd_http http;
@@ -64,6 +67,11 @@ static int post(struct rbx_store *store, const char *path, char *json, bool may_
 	return err;
 }
 
+static int answered(struct rbx_store *store, int err)
+{
+	return etcd_http_answered(&etcd_of(store)->http, err);
+}
+
 /* ---- Reading ---------------------------------------------------------------------------*/
 
 struct counted {
@@ -91,8 +99,8 @@ static int etcd_get(struct rbx_store *store, const char *key, rbx_store_visit_fn
 	err = post(store, "/v3/kv/range", key64 ? text_of("{\"key\":\"%s\"}", key64) : NULL, true);
 	free(key64);
 	if (!err)
-		err = etcd_answer_range(body(etcd_of(store)), key, 1, counted_visit, &counted,
-					&revision, store->error);
+		err = answered(store, etcd_answer_range(body(etcd_of(store)), key, 1, counted_visit,
+							&counted, &revision, store->error));
 	if (err || counted.count)
 		return err;
 	snprintf(store->error, sizeof(store->error), "etcd: there is no key %s", key);
@@ -114,8 +122,8 @@ static int etcd_range(struct rbx_store *store, const char *prefix, uint32_t max,
 	free(end64);
 	free(key64);
 	return err ? err :
-		     etcd_answer_range(body(etcd_of(store)), prefix, max, visit, user, revision,
-				       store->error);
+		     answered(store, etcd_answer_range(body(etcd_of(store)), prefix, max, visit,
+						       user, revision, store->error));
 }
 
 /* ---- Writing ---------------------------------------------------------------------------*/
@@ -138,7 +146,8 @@ static int txn(struct rbx_store *store, const char *key64, uint64_t if_revision,
 	free(action);
 	err = post(store, "/v3/kv/txn", json, if_revision == RBX_STORE_ANY);
 	if (!err)
-		err = etcd_answer_txn(body(etcd_of(store)), &succeeded, revision, store->error);
+		err = answered(store, etcd_answer_txn(body(etcd_of(store)), &succeeded, revision,
+						      store->error));
 	if (err || succeeded)
 		return err;
 	snprintf(store->error, sizeof(store->error), "etcd: the key was changed meanwhile");
@@ -201,7 +210,8 @@ static int etcd_lease_grant(struct rbx_store *store, uint32_t seconds, uint64_t 
 	/* One that was granted and not told runs out by itself. */
 	int err = post(store, "/v3/lease/grant", text_of("{\"TTL\":\"%u\"}", seconds), true);
 
-	return err ? err : etcd_answer_lease(body(etcd_of(store)), lease, store->error);
+	return err ? err :
+		     answered(store, etcd_answer_lease(body(etcd_of(store)), lease, store->error));
 }
 
 static int etcd_lease_keep(struct rbx_store *store, uint64_t lease)
@@ -209,7 +219,7 @@ static int etcd_lease_keep(struct rbx_store *store, uint64_t lease)
 	int err = post(store, "/v3/lease/keepalive", text_of("{\"ID\":\"%" PRIu64 "\"}", lease),
 		       true);
 
-	return err ? err : etcd_answer_kept(body(etcd_of(store)), store->error);
+	return err ? err : answered(store, etcd_answer_kept(body(etcd_of(store)), store->error));
 }
 
 static int etcd_lease_end(struct rbx_store *store, uint64_t lease)
@@ -245,14 +255,18 @@ static int etcd_watch_next(struct rbx_store *store, uint32_t timeout_ms,
 {
 	struct etcd *etcd = etcd_of(store);
 	struct etcd_bytes line;
+	uint32_t taken_count = 0;
 	int err = etcd_http_stream_line(&etcd->http, timeout_ms, &line);
 
 	/* Those that have come already are taken with it. */
 	while (!err) {
-		err = etcd_answer_watch(line, etcd->watched, visit, user, store->error);
+		err = answered(store, etcd_answer_watch(line, etcd->watched, visit, user,
+							store->error));
 		if (err)
 			break;
 		etcd_http_stream_took(&etcd->http, line);
+		if (++taken_count == WATCH_LINES_MAX)
+			return 0;
 		err = etcd_http_stream_line(&etcd->http, 0, &line);
 	}
 	if (err == -EAGAIN)

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -281,6 +282,19 @@ static int post_anywhere(struct etcd_http *http, const char *path, const char *j
 	}
 }
 
+int etcd_http_answered(struct etcd_http *http, int err)
+{
+	static const char begin[] = "etcd: ";
+	const size_t begin_bytes = sizeof(begin) - 1;
+	char what[RBX_STORE_ERROR_BYTES];
+
+	if ((err != -EPROTO && err != -ENOSPC) || strncmp(http->error, begin, begin_bytes) != 0)
+		return err;
+	snprintf(what, sizeof(what), "%s", http->error + begin_bytes);
+	TELL("etcd at %s: %.200s", endpoint(http), what);
+	return err;
+}
+
 static int token_get(struct etcd_http *http)
 {
 	json_t *json = json_pack("{ss ss}", "name", http->settings.user, "password",
@@ -302,7 +316,7 @@ static int token_get(struct etcd_http *http)
 	if (err)
 		return err;
 	body = (struct etcd_bytes){ http->request.body.bytes, http->request.body.length };
-	err = etcd_answer_token(body, http->token, http->error);
+	err = etcd_http_answered(http, etcd_answer_token(body, http->token, http->error));
 	return err ? err : headers_make(http);
 }
 
@@ -369,6 +383,13 @@ static void taken_drop(struct etcd_body *body)
 	body->taken = 0;
 }
 
+static bool is_told_to_end(const struct etcd_http *http)
+{
+	struct pollfd stop = { .fd = http->stop_fd, .events = POLLIN };
+
+	return poll(&stop, 1, 0) > 0;
+}
+
 int etcd_http_stream_line(struct etcd_http *http, uint32_t timeout_ms,
 			  struct etcd_bytes *line)
 {
@@ -376,6 +397,9 @@ int etcd_http_stream_line(struct etcd_http *http, uint32_t timeout_ms,
 	uint64_t until_ns = rbx_after_ms(timeout_ms);
 	int err = 0;
 
+	/* Before any line: an endpoint may send them faster than they are taken. */
+	if (is_told_to_end(http))
+		return -ECANCELED;
 	while (!line_is_there(&stream->body, line)) {
 		if (stream->is_over) {
 			err = transfer_error(http, stream);

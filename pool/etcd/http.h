@@ -67,11 +67,15 @@ void etcd_http_close(struct etcd_http *http);
 int etcd_http_post(struct etcd_http *http, const char *path, const char *json,
 		   bool may_repeat);
 
+/* The answer was read with this result (answer.h): names its endpoint in the error. Returns err. */
+int etcd_http_answered(struct etcd_http *http, int err);
+
 /* Begins a stream at the endpoint in use. Takes `json`. 0 or -ENOMEM. */
 int etcd_http_stream(struct etcd_http *http, const char *path, char *json);
 void etcd_http_stream_end(struct etcd_http *http);
 /* Waits until the stream has a whole line, for so long at most: *line, without its end, is
- * valid until etcd_http_stream_took(). 0; -EAGAIN: there is none; else as post(). */
+ * valid until etcd_http_stream_took(). 0; -EAGAIN: there is none; else as post(); -ECANCELED
+ * even if there is one. */
 int etcd_http_stream_line(struct etcd_http *http, uint32_t timeout_ms,
 			  struct etcd_bytes *line);
 void etcd_http_stream_took(struct etcd_http *http, struct etcd_bytes line);

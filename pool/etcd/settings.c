@@ -48,20 +48,50 @@ static int file_check(const char *path, bool is_secret, char *error)
 	return 0;
 }
 
-static int user_read(struct etcd_settings *settings, const char *path, char *error)
+/* What is asked of the files of secrets (lib/secret.h). */
+static int user_file_check(int fd, const char *path, char *error)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t length = fd < 0 ? -1 : read(fd, settings->user, sizeof(settings->user) - 1);
-	char *colon;
+	struct stat is;
 
-	if (fd >= 0)
-		close(fd);
-	if (length < 0) {
+	if (fstat(fd, &is)) {
 		int err = -errno;
 
 		TELL("%s: %s", path, strerror(-err));
 		return err;
 	}
+	if (!S_ISREG(is.st_mode)) {
+		TELL("%s: it is not a file", path);
+		return -EINVAL;
+	}
+	if (is.st_uid && is.st_uid != geteuid()) {
+		TELL("%s: it belongs to another user (uid %u), who can change it: chown %u %s", path,
+		     is.st_uid, geteuid(), path);
+		return -EACCES;
+	}
+	if (is.st_mode & S_IRWXO) {
+		TELL("%s: others may read or write it: chmod o= %s", path, path);
+		return -EACCES;
+	}
+	return 0;
+}
+
+static int user_read(struct etcd_settings *settings, const char *path, char *error)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* nobody waits at a FIFO */
+	int err = fd < 0 ? 0 : user_file_check(fd, path, error);
+	ssize_t length = -1;
+	char *colon;
+
+	if (fd >= 0 && !err)
+		length = read(fd, settings->user, sizeof(settings->user) - 1);
+	if (!err && length < 0) {
+		err = -errno;
+		TELL("%s: %s", path, strerror(-err));
+	}
+	if (fd >= 0)
+		close(fd);
+	if (err)
+		return err;
 	settings->user[length] = '\0';
 	settings->user[strcspn(settings->user, "\r\n")] = '\0';
 	colon = strchr(settings->user, ':');
@@ -119,6 +149,5 @@ int etcd_settings_read(struct etcd_settings *settings, const char *endpoints,
 		TELL("etcd: a password is not sent without TLS: take etcds://, or unset RDMABOX_ETCD_USER_FILE");
 		return -EPERM;
 	}
-	err = file_check(user_file, true, error);
-	return err ? err : user_read(settings, user_file, error);
+	return user_read(settings, user_file, error);
 }

@@ -16,7 +16,7 @@
 #include "pool/members.h"
 #include "tests/pool/etcd/fake_etcd.h"
 
-static atomic_bool lease_is_lost, put_fails, hangs;
+static atomic_bool lease_is_lost, leases_are_none, put_fails, hangs;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards both below */
 static char key[256], value[1024]; /* of the last put */
 
@@ -46,6 +46,9 @@ static void script(struct fake_etcd *etcd, const struct fake_request *request)
 				    "{\"result\":{\"ID\":\"77\",\"TTL\":\"10\"}}");
 	} else if (put && atomic_exchange(&put_fails, false)) {
 		fake_answer(request, "503 Service Unavailable", "{\"error\":\"no leader\"}");
+	} else if (put && leases_are_none) {
+		fake_answer(request, "404 Not Found",
+			    "{\"error\":\"requested lease not found\",\"code\":5}");
 	} else if (put) {
 		pthread_mutex_lock(&lock);
 		text_take(put, "key", key, sizeof(key));
@@ -62,7 +65,7 @@ static struct rbx_pool_member member;
 static int start(void **state)
 {
 	(void)state;
-	lease_is_lost = put_fails = hangs = false;
+	lease_is_lost = leases_are_none = put_fails = hangs = false;
 	rbx_member_init(&member, "10.0.0.1:7471");
 	strcpy(member.labels, "rack=7");
 	member.incarnation = 0xabc;
@@ -123,6 +126,27 @@ static void lost_lease_is_taken_anew_with_the_entry(void **state)
 	lease_is_lost = true;
 	fake_etcd_await(etcd, "/v3/lease/grant", 2);
 	fake_etcd_await(etcd, "/v3/kv/txn", 2);
+	rbx_announcement_close(announcement);
+	fake_etcd_stop(etcd);
+}
+
+/* An etcd that is restored again and again, or lies. It is not asked thousands of times a second. */
+static void lease_that_is_lost_at_once_is_told_and_taken_anew_later(void **state)
+{
+	struct fake_etcd *etcd = fake_etcd_start(script);
+	struct rbx_announcement *announcement;
+	char text[256];
+
+	(void)state;
+	leases_are_none = true;
+	announcement = announce(fake_etcd_address(etcd));
+	while (!rbx_announcement_trouble(announcement, text, sizeof(text)))
+		usleep(10000);
+	assert_non_null(strstr(text, "requested lease not found"));
+	assert_true(fake_etcd_count(etcd, "/v3/lease/grant") >= 2); /* the second one at once */
+	leases_are_none = false;
+	while (rbx_announcement_trouble(announcement, text, sizeof(text)))
+		usleep(10000);
 	rbx_announcement_close(announcement);
 	fake_etcd_stop(etcd);
 }
@@ -208,6 +232,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(entry_is_written_changed_and_taken_back),
 		TEST(lost_lease_is_taken_anew_with_the_entry),
+		TEST(lease_that_is_lost_at_once_is_told_and_taken_anew_later),
 		TEST(entry_that_could_not_be_written_with_another_lease_is_written_soon),
 		TEST(etcd_that_is_away_is_told_and_found_later),
 		TEST(close_does_not_wait_for_an_endpoint_that_hangs),

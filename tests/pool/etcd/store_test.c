@@ -4,6 +4,7 @@
  * is played, so that what is asked can be looked at.
  */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,6 +178,76 @@ static void call_ends_at_once_when_it_is_told_to(void **state)
 	assert_int_equal(eventfd_read(stop_fd, &revision), 0);
 }
 
+static void error_of_an_answer_names_the_endpoint(void **state)
+{
+	char at[64];
+	uint64_t number;
+
+	(void)state;
+	snprintf(at, sizeof(at), "etcd at %s: ", fake_etcd_address(etcd));
+	answer = "nonsense";
+	assert_int_equal(ops->get(store, "k", visit, NULL), -EPROTO);
+	assert_ptr_equal(strstr(store->error, at), store->error);
+	assert_int_equal(ops->range(store, "k", 1, visit, NULL, &number), -EPROTO);
+	assert_ptr_equal(strstr(store->error, at), store->error);
+	assert_int_equal(ops->put(store, "k", "v", 1, 7, 0, &number), -EPROTO);
+	assert_ptr_equal(strstr(store->error, at), store->error);
+	assert_int_equal(ops->lease_grant(store, 10, &number), -EPROTO);
+	assert_ptr_equal(strstr(store->error, at), store->error);
+	assert_int_equal(ops->lease_keep(store, 77), -EPROTO);
+	assert_ptr_equal(strstr(store->error, at), store->error);
+	assert_null(strstr(store->error + 1, "etcd at"));
+}
+
+/* ---- A watch of which there is no end ----------------------------------------------------*/
+
+static atomic_bool flood_is_over;
+
+static void flood_script(struct fake_etcd *of, const struct fake_request *request)
+{
+	char *line = fake_event(9, "k", "v");
+
+	(void)of;
+	fake_stream(request);
+	while (!flood_is_over)
+		fake_say(request, "%s%s%s%s", line, line, line, line);
+	free(line);
+}
+
+struct flood {
+	uint32_t visits_count;
+	uint32_t stop_at; /* the visit at which the watch is to end */
+};
+
+static int flood_visit(void *user, const struct rbx_store_entry *entry)
+{
+	struct flood *flood = user;
+
+	(void)entry;
+	if (++flood->visits_count == flood->stop_at)
+		assert_int_equal(eventfd_write(stop_fd, 1), 0);
+	return 0;
+}
+
+static void watch_that_is_flooded_lets_others_go_on_and_ends(void **state)
+{
+	struct flood flood = { .stop_at = 0 };
+
+	(void)state;
+	stop(NULL);
+	stop_fd = eventfd(0, EFD_NONBLOCK);
+	flood_is_over = false;
+	etcd = fake_etcd_start(flood_script);
+	store_open();
+	assert_int_equal(ops->watch(store, "k", 1), 0);
+	while (flood.visits_count < 3000) /* of which each call takes some */
+		assert_int_equal(ops->watch_next(store, 10000, flood_visit, &flood), 0);
+	flood.stop_at = flood.visits_count + 10;
+	assert_int_equal(ops->watch_next(store, 10000, flood_visit, &flood), -ECANCELED);
+	assert_int_equal(flood.visits_count, flood.stop_at);
+	flood_is_over = true;
+}
+
 /* ---- Users ------------------------------------------------------------------------------*/
 
 static int tokens_count;
@@ -275,9 +346,22 @@ static void files_of_secrets_are_checked(void **state)
 	(void)state;
 	user_file_write("me:word", 0604);
 	assert_int_equal(open_error("127.0.0.1:1", false, error), -EACCES);
-	assert_non_null(strstr(error, "others may read it"));
+	assert_non_null(strstr(error, "others may read or write it"));
 	user_file_write("me", 0600);
 	assert_int_equal(open_error("127.0.0.1:1", false, error), -EINVAL);
+	strcpy(strchr(user_file, '.'), ".XXXXXX");
+	close(mkstemp(user_file));
+	unlink(user_file);
+	assert_int_equal(mkfifo(user_file, 0600), 0); /* that nobody writes to */
+	setenv("RDMABOX_ETCD_USER_FILE", user_file, 1);
+	assert_int_equal(open_error("127.0.0.1:1", false, error), -EINVAL);
+	assert_non_null(strstr(error, "it is not a file"));
+	if (!geteuid()) {
+		user_file_write("me:word", 0660);
+		assert_int_equal(chown(user_file, 65534, 65534), 0);
+		assert_int_equal(open_error("127.0.0.1:1", false, error), -EACCES);
+		assert_non_null(strstr(error, "belongs to another user"));
+	}
 	setenv("RDMABOX_ETCD_USER_FILE", "/dev/null/nobody", 1);
 	assert_int_equal(open_error("127.0.0.1:1", false, error), -ENOTDIR);
 	unsetenv("RDMABOX_ETCD_USER_FILE");
@@ -299,6 +383,8 @@ int main(void)
 		TEST(get_finds_the_key_or_tells_that_there_is_none),
 		TEST(lease_that_has_run_out_is_told),
 		TEST(call_ends_at_once_when_it_is_told_to),
+		TEST(error_of_an_answer_names_the_endpoint),
+		TEST(watch_that_is_flooded_lets_others_go_on_and_ends),
 		TEST(token_is_got_by_the_password_and_anew_when_it_has_run_out),
 		TEST(password_goes_nowhere_without_tls_but_to_this_machine),
 		TEST(files_of_secrets_are_checked),
