@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/loan.h"
 #include "core/record.h"
 #include "wire/cursor.h"
 
@@ -178,6 +179,7 @@ static bool head_makes_sense(const struct rbx_state_head *head)
 	return head->incarnation && head->slab_bytes && head->slab_bytes <= 1ull << 40 &&
 	       head->slabs_count && head->slabs_count <= RBX_LENT_SLABS_MAX &&
 	       head->memory_at_bytes >= RBX_STATE_BYTES && head->memory_at_bytes <= 1ull << 40 &&
+	       head->epoch_limit >> RBX_LOAN_EPOCH_BITS == 0 &&
 	       head->is_clean <= 1 && rbx_wire_text_makes_sense(head->boot, sizeof(head->boot));
 }
 

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "core/loan.h"
 #include "server/state_file.h"
 
 #define UPDATES 6
@@ -239,6 +240,24 @@ static void damage_is_found(void **unused)
 	assert_int_equal(rbx_state_head_get(state, &found_head), -EPROTONOSUPPORT);
 }
 
+/* The next loan would have an epoch that no client takes. */
+static void epochs_that_leave_no_next_one_are_no_good(void **unused)
+{
+	struct rbx_state_head head = head_of((1ull << RBX_LOAN_EPOCH_BITS) - 1), found;
+
+	(void)unused;
+	rbx_state_format(state, &head);
+	assert_int_equal(rbx_state_head_get(state, &found), 0);
+	head.epoch_limit++;
+	rbx_state_format(state, &head);
+	rbx_state_head_put(state, &head);
+	assert_int_equal(rbx_state_head_get(state, &found), -EBADMSG);
+	head.epoch_limit = UINT64_MAX;
+	rbx_state_head_put(state, &head);
+	rbx_state_head_put(state, &head);
+	assert_int_equal(rbx_state_head_get(state, &found), -EBADMSG);
+}
+
 /* A good copy is good at its own place alone. */
 static void entry_of_another_place_is_no_good(void **unused)
 {
@@ -280,6 +299,7 @@ int main(void)
 		TEST(volume_that_is_torn_is_as_before_or_after),
 		TEST(slab_and_head_that_are_torn_are_as_before_or_after),
 		TEST(damage_is_found),
+		TEST(epochs_that_leave_no_next_one_are_no_good),
 		TEST(entry_of_another_place_is_no_good),
 		TEST(record_that_nobody_accepts_is_no_good),
 	};
