@@ -4,6 +4,7 @@
  */
 #include "lib/volume/crowd.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,8 +37,18 @@ static int names_take(struct rbx_crowd *crowd, const char *servers)
 	return err;
 }
 
+/* What can be done about an error, behind it. */
+static int hint_add(int err, const char *hint)
+{
+	char why[RBX_ERROR_TEXT_MAX];
+
+	snprintf(why, sizeof(why), "%s", rbx_last_error());
+	return rbx_error(err, "%s (%s)", why, hint);
+}
+
+/* away_hint: what helps if one of several servers is away; or NULL. */
 static int crowd_open(struct rbx_context *ctx, const char *servers, bool may_lack,
-		      struct rbx_crowd **made)
+		      const char *away_hint, struct rbx_crowd **made)
 {
 	struct rbx_crowd *crowd;
 	int err = rbx_crowd_make(&crowd);
@@ -45,8 +56,11 @@ static int crowd_open(struct rbx_context *ctx, const char *servers, bool may_lac
 	if (err)
 		return err;
 	err = names_take(crowd, servers);
-	if (!err)
+	if (!err) {
 		err = rbx_crowd_connect(crowd, rbx_context_sessions(ctx), may_lack);
+		if (away_hint && crowd->count > 1 && rbx_crowd_is_away(err))
+			err = hint_add(err, away_hint);
+	}
 	if (err)
 		rbx_crowd_close(crowd);
 	else
@@ -56,12 +70,20 @@ static int crowd_open(struct rbx_context *ctx, const char *servers, bool may_lac
 
 int rbx_crowd_open(struct rbx_context *ctx, const char *servers, struct rbx_crowd **crowd)
 {
-	return crowd_open(ctx, servers, false, crowd);
+	return crowd_open(ctx, servers, false, NULL, crowd);
+}
+
+/* A server that does not answer may have a volume of that name. So it is left out only by those who
+ * know better. */
+int rbx_crowd_open_to_make(struct rbx_context *ctx, const char *servers, struct rbx_crowd **crowd)
+{
+	return crowd_open(ctx, servers, false, "to make the volume without it, name the others",
+			  crowd);
 }
 
 int rbx_crowd_open_there(struct rbx_context *ctx, const char *servers, struct rbx_crowd **crowd)
 {
-	int err = crowd_open(ctx, servers, true, crowd);
+	int err = crowd_open(ctx, servers, true, NULL, crowd);
 
 	if (!err)
 		(*crowd)->may_change = rbx_pool_text_may_change(servers);

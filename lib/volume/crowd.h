@@ -13,6 +13,8 @@ struct rbx_context;
 /* Connects to the servers of a list or another pool, none of them twice. 0, or -errno that was
  * reported. Blocks. */
 int rbx_crowd_open(struct rbx_context *ctx, const char *servers, struct rbx_crowd **crowd);
+/* The same for a volume that is to be made. */
+int rbx_crowd_open_to_make(struct rbx_context *ctx, const char *servers, struct rbx_crowd **crowd);
 /* The same, but those that cannot be reached are left out, unless none can. */
 int rbx_crowd_open_there(struct rbx_context *ctx, const char *servers, struct rbx_crowd **crowd);
 /* Tells the program which ones were left out, if it wants to know (`server_away`). */

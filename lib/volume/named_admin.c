@@ -267,21 +267,6 @@ static int make(struct rbx_named *named, struct rbx_crowd *crowd, const char *se
 	return rbx_error(err, "%s", why);
 }
 
-/* A server that does not answer may have a volume of that name. So it is left out only by those who
- * know better. */
-static int all_connect(struct rbx_context *ctx, const char *servers, const char *name,
-		       struct rbx_named *named, struct rbx_crowd **crowd)
-{
-	char why[RBX_ERROR_TEXT_MAX];
-	int err = rbx_admin_begin(ctx, "rbx_volume_create", servers, name, rbx_crowd_open, named,
-				  crowd);
-
-	if (!rbx_crowd_is_away(err))
-		return err;
-	snprintf(why, sizeof(why), "%s", rbx_last_error());
-	return rbx_error(err, "%s (to make the volume without it, name the others)", why);
-}
-
 int rbx_volume_create(struct rbx_context *ctx, const char *servers, const char *name,
 		      uint64_t size, const struct rbx_volume_create_options *options)
 {
@@ -296,7 +281,8 @@ int rbx_volume_create(struct rbx_context *ctx, const char *servers, const char *
 		err = rbx_sized_take("rbx_volume_create_options", sizeof(taken.size_bytes),
 				     &taken, sizeof(taken), options);
 	if (!err)
-		err = all_connect(ctx, servers, name, &named, &crowd);
+		err = rbx_admin_begin(ctx, "rbx_volume_create", servers, name,
+				      rbx_crowd_open_to_make, &named, &crowd);
 	if (err)
 		return err;
 	memory.progress = taken.progress;
