@@ -39,6 +39,9 @@ void bench_events_note(struct rbx_volume *volume,
 		snprintf(line, sizeof(events->lines[0]), "the volume %s: %s%s%s",
 			 rbx_event_name(event->kind), event->server, *event->server ? ", " : "",
 			 event->reason);
+	else if (event->kind == RBX_EVENT_POOL_TROUBLE)
+		snprintf(line, sizeof(events->lines[0]), "%s: %s", rbx_event_name(event->kind),
+			 event->reason);
 	else
 		snprintf(line, sizeof(events->lines[0]), "%s: %s%s%u slabs, %s",
 			 rbx_event_name(event->kind), event->server, *event->server ? ", " : "",

@@ -47,6 +47,10 @@ enum rbx_event_kind {
 	 * told once more when a server (server) has said who has the volume. */
 	RBX_EVENT_STOPPED,
 	RBX_EVENT_GOES_ON, /* the same volume: enough of its servers are there again */
+	/* The pool that the volume was opened with is away or broken, and the reason says why
+	 * (rbx_pool_trouble()): its members of before stay in force, so no new server joins. It is
+	 * told once more when the reason is another one, and when the pool is as it should be. */
+	RBX_EVENT_POOL_TROUBLE,
 };
 
 struct rbx_event {
@@ -72,9 +76,9 @@ struct rbx_volume_options {
 	 * -EINVAL. Costs 1 KiB of memory for each MiB. Default: 0. */
 	uint32_t checksums;
 	/* Called when a server is lost, when a rebuild starts, ends or is stuck, when
-	 * a server of a pool joins or cannot, and while an open takes long (enum
-	 * rbx_event_kind), by a thread of the volume that does nothing else: one at a time, in
-	 * order, and all of them before rbx_volume_close() returns, or a rbx_volume_open() that
+	 * a server of a pool joins or cannot, when a pool is broken, and while an open takes
+	 * long (enum rbx_event_kind), by a thread of the volume that does nothing else: one at a
+	 * time, in order, and all of them before rbx_volume_close() returns, or a rbx_volume_open() that
 	 * fails. If it is held up, only these two wait for it. What does not fit into a queue of
 	 * 127 events meanwhile is told as RBX_EVENT_MISSED. It must not make a call that blocks:
 	 * that is -EDEADLK. Default: NULL. */

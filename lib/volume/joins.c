@@ -14,6 +14,8 @@
  * (named_join.c), and no other one. The program is told when one is there again, and not how often
  * that was tried.
  *
+ * If the pool is away or broken, the program is told so.
+ *
  * A member that leaves the pool stays with the volume: whether a server is gone is decided
  * by its connection, and one that wants to go drains.
  */
@@ -230,6 +232,20 @@ static size_t members_get(struct rbx_volume *volume, struct rbx_pool_member *mem
 
 /* ---- The thread -------------------------------------------------------------------------*/
 
+/* A pool is looked at again and again while it is broken. The program hears once of each reason. */
+static void trouble_tell(struct rbx_volume *volume)
+{
+	struct rbx_volume_joins *joins = &volume->joins;
+	char trouble[sizeof(joins->trouble)];
+
+	(void)rbx_pool_trouble(joins->pool, trouble, sizeof(trouble));
+	if (!strcmp(trouble, joins->trouble))
+		return;
+	rbx_text_copy(joins->trouble, sizeof(joins->trouble), trouble);
+	tell(volume, RBX_EVENT_POOL_TROUBLE, "",
+	     *trouble ? trouble : "it is over: the pool is as it should be");
+}
+
 static void *joins_run(void *volume_pointer)
 {
 	struct rbx_volume *volume = volume_pointer;
@@ -241,6 +257,7 @@ static void *joins_run(void *volume_pointer)
 	while (rbx_pool_worker_wait(&joins->worker, fd, RBX_JOIN_LOOK_MS)) {
 		size_t i, count = members_get(volume, members);
 
+		trouble_tell(volume);
 		if (joins->only_returns && volume->control.named &&
 		    !rbx_volume_named_may_return(volume))
 			continue;

@@ -43,6 +43,8 @@ const char *rbx_event_name(enum rbx_event_kind kind)
 		return "stopped";
 	case RBX_EVENT_GOES_ON:
 		return "goes on";
+	case RBX_EVENT_POOL_TROUBLE:
+		return "pool trouble";
 	}
 	return "event";
 }

@@ -51,6 +51,7 @@ struct rbx_volume_joins {
 	struct rbx_pool_worker worker; /* the thread that connects to them */
 	bool has_worker;
 	bool only_returns; /* it is a list: those that are used no more, or are OUT */
+	char trouble[RBX_POOL_TEXT_BYTES]; /* of the pool, as the program was told; "": none */
 	struct rbx_left_out *left_out; /* at the beginning; until the thread has told of them */
 	uint32_t left_out_count;
 	struct rbx_join_tries tries; /* guarded by add_lock */

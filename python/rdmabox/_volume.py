@@ -48,6 +48,8 @@ class EventKind(enum.IntEnum):
     """A named volume is read and written no more; the reason says who has it, or why."""
     GOES_ON = 10
     """The same volume: enough of its servers are there again."""
+    POOL_TROUBLE = 11
+    """The pool is away or broken, or is as it should be again: its servers of before stay in force."""
 
 
 class Event(NamedTuple):

@@ -186,6 +186,43 @@ static void new_member_gets_the_copies_of_a_lost_one(void **state)
 	rbx_volume_close(volume);
 }
 
+static uint32_t times_told(const char *what)
+{
+	const char *at = told;
+	uint32_t count = 0;
+
+	pthread_mutex_lock(&told_lock);
+	while ((at = strstr(at, what))) {
+		at += strlen(what);
+		count++;
+	}
+	pthread_mutex_unlock(&told_lock);
+	return count;
+}
+
+static void pool_that_is_broken_is_told_once(void **state)
+{
+	struct rbx_volume *volume;
+
+	(void)state;
+	pool_is("a:1\nb:1\n");
+	assert_int_equal(open_by(&volume, text, 2), 0);
+	pool_is("a:1\nb:1\nnonsense\n");
+	wait_told("pool trouble  ");
+	assert_true(was_told(":3: "));
+	pool_is("a:1\nb:1\nnonsense\n"); /* the same again */
+	pool_is(""); /* and another one */
+	wait_told("no line has a server");
+	assert_int_equal(times_told(":3: "), 1);
+	unlink(path);
+	wait_told(strerror(ENOENT));
+	pool_is("a:1\nb:1\nc:1\n");
+	wait_told("pool trouble  it is over");
+	wait_told("server added c:1 ");
+	assert_int_equal(times_told("it is over"), 1);
+	rbx_volume_close(volume);
+}
+
 static void kill_one(uint32_t server)
 {
 	char down[32];
@@ -369,6 +406,7 @@ int main(void)
 		JOINS_TEST(volume_without_enough_members_is_refused),
 		JOINS_TEST(member_with_other_slabs_is_left_out),
 		JOINS_TEST(new_member_gets_the_copies_of_a_lost_one),
+		JOINS_TEST(pool_that_is_broken_is_told_once),
 		JOINS_TEST(lost_member_that_serves_again_comes_back),
 		JOINS_TEST(lost_servers_of_a_list_that_serve_again_come_back),
 		JOINS_TEST(lost_server_that_was_added_comes_back),

@@ -126,11 +126,29 @@ static void name_that_any_server_knows_is_refused(void **state)
 	rbx_close(ctx);
 }
 
+/* It would help nobody whose only server is away, or whose pool cannot be read. */
+static void others_are_named_only_if_there_are_others(void **state)
+{
+	struct rbx_context *ctx = tenant_context("");
+	char two[64];
+
+	(void)state;
+	snprintf(two, sizeof(two), "127.0.0.1:1,%s", rbx_server_address(servers[0]));
+	assert_int_equal(rbx_volume_create(ctx, two, "db", SIZE, NULL), -ECONNREFUSED);
+	assert_non_null(strstr(rbx_last_error(), "name the others"));
+	assert_int_equal(rbx_volume_create(ctx, "127.0.0.1:1", "db", SIZE, NULL), -ECONNREFUSED);
+	assert_null(strstr(rbx_last_error(), "name the others"));
+	assert_true(rbx_volume_create(ctx, "etcd://127.0.0.1:1/p", "db", SIZE, NULL) < 0);
+	assert_null(strstr(rbx_last_error(), "name the others"));
+	rbx_close(ctx);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(volume_is_made_on_those_that_have_most_free),
 		cmocka_unit_test(name_that_any_server_knows_is_refused),
+		cmocka_unit_test(others_are_named_only_if_there_are_others),
 	};
 
 	return cmocka_run_group_tests(tests, pool_start, pool_stop);
