@@ -3,6 +3,7 @@
  * large_pool_test.c - named volumes of a pool that has more servers than a volume may have.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/limits.h"
