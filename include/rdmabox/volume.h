@@ -78,10 +78,10 @@ struct rbx_volume_options {
 	/* Called when a server is lost, when a rebuild starts, ends or is stuck, when
 	 * a server of a pool joins or cannot, when a pool is broken, and while an open takes
 	 * long (enum rbx_event_kind), by a thread of the volume that does nothing else: one at a
-	 * time, in order, and all of them before rbx_volume_close() returns, or a rbx_volume_open() that
-	 * fails. If it is held up, only these two wait for it. What does not fit into a queue of
-	 * 127 events meanwhile is told as RBX_EVENT_MISSED. It must not make a call that blocks:
-	 * that is -EDEADLK. Default: NULL. */
+	 * time, in order, and all of them before rbx_volume_close() returns, or a
+	 * rbx_volume_open() that fails. If it is held up, only these two wait for it. What does
+	 * not fit into a queue of 127 events meanwhile is told as RBX_EVENT_MISSED. It must not
+	 * make a call that blocks: that is -EDEADLK. Default: NULL. */
 	void (*event)(struct rbx_volume *volume, const struct rbx_event *event,
 		      void *user);
 	void *user; /* passed to `event`. Default: NULL. */

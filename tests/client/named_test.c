@@ -291,7 +291,7 @@ static void newer_record_is_compared_with_what_others_say_of_it(void **state)
 	server.incarnation = 3;
 	grown.record.size_bytes -= 1u << 20;
 	assert_int_equal(grants(&named, &grown), -EPROTO);
-	old.record.flags = RBX_WIRE_RESERVED; /* an older one may be smaller, and no more than that */
+	old.record.flags = RBX_WIRE_RESERVED; /* an older one may be smaller, and no more */
 	assert_int_equal(grants(&named, &old), -EPROTO);
 }
 

@@ -130,7 +130,7 @@ static void lost_lease_is_taken_anew_with_the_entry(void **state)
 	fake_etcd_stop(etcd);
 }
 
-/* An etcd that is restored again and again, or lies. It is not asked thousands of times a second. */
+/* An etcd that is restored again and again, or lies, is not asked thousands of times a second. */
 static void lease_that_is_lost_at_once_is_told_and_taken_anew_later(void **state)
 {
 	struct fake_etcd *etcd = fake_etcd_start(script);
