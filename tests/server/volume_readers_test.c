@@ -177,7 +177,7 @@ static void removed_volume_is_read_no_more(void **state)
 {
 	struct rbx_session *admin;
 	struct rbx_wire_message remove = { .type = RBX_WIRE_VOLUME_REMOVE };
-	struct rbx_wire_volume_reading told;
+	struct rbx_wire_volume_reading told = { 0 };
 	struct rbx_wire_labels labels;
 	struct named_two two;
 	struct rbx_loan loan;

@@ -49,7 +49,7 @@ static void make_and_remove(struct rbx_session *session, const char *name, uint6
 static void removed_volume_is_told_by_its_id_alone(void **state)
 {
 	struct rbx_wire_message list = { .type = RBX_WIRE_VOLUME_LIST };
-	struct rbx_wire_volume volume;
+	struct rbx_wire_volume volume = { 0 };
 	struct rbx_session *session;
 	struct world world;
 

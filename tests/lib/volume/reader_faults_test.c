@@ -65,7 +65,7 @@ static void wait_whole(struct rbx_volume *volume)
 /* One of two that have it ends, as all know, and another one has all of it then. */
 static void holder_ends(void)
 {
-	uint32_t holder;
+	uint32_t holder = 0;
 
 	wait_whole(reader);
 	assert_int_equal(holders_count(&holder), 2);
