@@ -136,6 +136,13 @@ int cli_dispatch(const struct cli_command *of, const struct cli_command *const *
 		 int argc, char **argv);
 
 /**
+ * cli_group_run() - runs the command of @of that argv[1] names, or the help of @of.
+ *
+ * Returns its exit code, or CLI_EXIT_USAGE once it has said what is missing or wrong.
+ */
+int cli_group_run(const struct cli_command *of, int argc, char **argv);
+
+/**
  * cli_parse() - reads the command line into the fields of the options, and before it
  * the configuration file that the command line names.
  *
@@ -192,16 +199,20 @@ int cli_json_write(const struct cli_command *command, json_t *json,
 int cli_output_check(const struct cli_command *command, const char *option,
 		     const char *path);
 
-/* interrupt.c: SIGINT or SIGTERM ends a run early, and the second one the process. */
+/* interrupt.c: SIGINT or SIGTERM ends a run early, and the second one, a second later, the
+ * process. */
 /* @restarts: a system call goes on after the signal, else it ends with EINTR. */
 void cli_interrupt_catch(bool restarts);
-/* Around what cannot be interrupted, and may be given up at any moment. */
-void cli_interrupt_ends_at_once(bool at_once);
+/* Around the open of a volume, which cannot be interrupted: a signal says so, and a second one that
+ * the volume may stay open. Returns true if a signal came, now or before: then the volume is not to
+ * be opened, or is to be closed. */
+bool cli_interrupt_opens(bool opens);
 /* A file that is removed then, until it is another one, or NULL; stays with the caller. */
 void cli_interrupt_removes(const char *path);
 /* The signal that came, or 0. */
 int cli_interrupted(void);
-/* Called before steps that have to be done in any case. The next signal ends the process. */
+/* Called before steps that have to be done in any case. If a signal came before, the next one ends
+ * the process. */
 void cli_interrupt_forget(void);
 
 struct rbx_context;

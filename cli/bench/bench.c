@@ -111,6 +111,12 @@ static int take_shape(struct bench *bench)
 	return rc ? rc : make_checks(bench);
 }
 
+static int tell_interrupted(void)
+{
+	cli_fail(&bench_command, "interrupted before the measurement");
+	return CLI_EXIT_SIGNAL + cli_interrupted();
+}
+
 /* Returns 0 or an exit code; bench_close() takes back what was opened. */
 static int bench_open(struct bench *bench)
 {
@@ -127,10 +133,12 @@ static int bench_open(struct bench *bench)
 	o->volume.event = bench_events_note;
 	o->volume.user = &bench->events;
 	o->volume.name = is_named ? o->volume_name : NULL;
-	cli_interrupt_ends_at_once(true);
+	if (cli_interrupt_opens(true))
+		return tell_interrupted();
 	rc = rbx_volume_open(bench->ctx, &bench->volume, o->pool,
 			     o->volume_bytes, &o->volume);
-	cli_interrupt_ends_at_once(false);
+	if (cli_interrupt_opens(false))
+		return tell_interrupted();
 	if (rc)
 		return cli_fail(&bench_command, "%s", rbx_last_error());
 	rc = is_named ? take_shape(bench) : 0;
@@ -229,11 +237,7 @@ static int prepare(struct bench *bench, struct bench_mix *mix)
 			 result.first_error);
 		return CLI_EXIT_FAILED;
 	}
-	if (cli_interrupted()) {
-		cli_fail(&bench_command, "interrupted before the measurement");
-		return CLI_EXIT_FAILED;
-	}
-	return 0;
+	return cli_interrupted() ? tell_interrupted() : 0;
 }
 
 /* Reads everything back. Failures are added to the result of the run. False: it was

@@ -110,7 +110,7 @@ static void show_left(int left)
 		return;
 	fputs("\r\033[K", stderr);
 	if (left > 0)
-		fprintf(stderr, "moving: %d slabs left", left);
+		fprintf(stderr, "moving: %d slab%s left", left, left > 1 ? "s" : "");
 	fflush(stderr);
 }
 
@@ -128,22 +128,22 @@ static int move_all(struct rbx_volume *volume)
 	show_left(0);
 	if (left < 0)
 		return cli_fail(&volume_remove_server_command, "%s", rbx_last_error());
-	return !left ? 0 :
-		       cli_fail(&volume_remove_server_command,
-				"interrupted: %d slabs are still at server %s; repeat the command to go on",
-				left, volume_wanted.old_server);
+	if (!left)
+		return 0;
+	cli_fail(&volume_remove_server_command,
+		 "interrupted: %d slab%s still at server %s; repeat the command to go on", left,
+		 left > 1 ? "s are" : " is", volume_wanted.old_server);
+	return CLI_EXIT_SIGNAL + cli_interrupted();
 }
 
 static int move(struct rbx_context *ctx)
 {
-	struct rbx_volume_options options;
 	struct rbx_volume *volume;
 	int rc;
 
-	rbx_volume_options_defaults(&options);
-	options.name = volume_wanted.name;
-	if (rbx_volume_open(ctx, &volume, volume_wanted.pool, 0, &options))
-		return cli_fail(&volume_remove_server_command, "%s", rbx_last_error());
+	rc = volume_open(&volume_remove_server_command, ctx, &volume, volume_event_show, NULL);
+	if (rc)
+		return rc;
 	rc = move_all(volume);
 	rbx_volume_close(volume);
 	return rc;

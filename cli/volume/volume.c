@@ -17,7 +17,7 @@ void volume_prepare(void)
 	volume_wanted.library.server_away = volume_away_note;
 }
 
-static bool has_option(const struct cli_command *command, const void *field)
+bool volume_has_option(const struct cli_command *command, const void *field)
 {
 	for (size_t i = 0; i < command->options_count; i++)
 		if (command->options[i].field == field)
@@ -29,18 +29,18 @@ static int check(const struct cli_command *command)
 {
 	const struct volume_wanted *wanted = &volume_wanted;
 
-	if (has_option(command, wanted->name) && !*wanted->name)
+	if (volume_has_option(command, wanted->name) && !*wanted->name)
 		return cli_fail(command, "no name; add the NAME of the volume");
-	if (has_option(command, wanted->new_name) && !*wanted->new_name)
+	if (volume_has_option(command, wanted->new_name) && !*wanted->new_name)
 		return cli_fail(command, "no new name; add it behind the NAME of the volume");
-	if (has_option(command, wanted->new_servers) && !*wanted->new_servers)
+	if (volume_has_option(command, wanted->new_servers) && !*wanted->new_servers)
 		return cli_fail(command, "no new servers; add ADDR:PORT[,...] behind the NAME of the volume");
-	if (has_option(command, wanted->old_server) && !*wanted->old_server)
+	if (volume_has_option(command, wanted->old_server) && !*wanted->old_server)
 		return cli_fail(command, "no server; add its incarnation, as rdmabox volume show prints it, behind the NAME of the volume");
-	if (has_option(command, wanted->file) && !*wanted->file)
+	if (volume_has_option(command, wanted->file) && !*wanted->file)
 		return cli_fail(command, "no file; add FILE, or - for standard %s",
 				command == &volume_import_command ? "input" : "output");
-	if (has_option(command, &wanted->size_bytes)) {
+	if (volume_has_option(command, &wanted->size_bytes)) {
 		if (!wanted->size_bytes)
 			return cli_fail(command, "no size; add --size SIZE");
 		if (wanted->size_bytes % 4096)

@@ -136,6 +136,9 @@ struct rbx_context *volume_begin(const struct cli_command *command, int argc, ch
 int volume_parse(const struct cli_command *command, int argc, char **argv, int *exit_code);
 struct rbx_context *volume_device_open(const struct cli_command *command, int *exit_code);
 
+/* field: of volume_wanted. */
+bool volume_has_option(const struct cli_command *command, const void *field);
+
 /* Makes one call of the library, and says why it failed; if_busy: what to do if a program has the
  * volume open, or servers are away. */
 int volume_call(const struct cli_command *command, int argc, char **argv,
@@ -169,13 +172,19 @@ json_t *volume_away_json(void);
  * it. NULL: no memory. */
 char *volume_pool_there(void);
 
-/* What is known of a volume; for rdmabox pool status, too. */
-json_t *volume_info_json(const struct rbx_volume_info *info); /* list.c */
+/* What is known of a volume: list.c; for rdmabox pool status, too. */
+json_t *volume_info_json(const struct rbx_volume_info *info);
+/* Owners have a column if there are others than the credential that asks: its width, or 0. */
+int volume_owners_width(const struct rbx_volume_info *infos, int count, const char *credential);
+void volume_owner_print(int width, const char *owner); /* 0: nothing */
 
 /* Each asks the servers anew. What they know of the volume; NULL, or why that is not known. */
 const char *volume_info_ask(struct rbx_context *ctx, struct rbx_volume_info *info); /* list.c */
 /* Returns NULL if each of them has the volume, else what is wrong. */
 const char *volume_servers_check(struct rbx_context *ctx); /* list.c */
+/* Asks them whether slabs of it were lost with servers that were given up. False, if they do not
+ * tell. */
+bool volume_is_lost(struct rbx_context *ctx); /* list.c */
 
 /* ---- Progress ---------------------------------------------------------------------------*/
 

@@ -48,26 +48,63 @@ grep -q 'interrupted; nothing was written' "$scratch/err" || { show; fault "tune
 expect_success stat "$address" --json
 [ "$(key lent_bytes)" = 0 ] || fault "a slab stays lent"
 
-# An open that waits for servers, for two leases, is given up at once, and leaves no file.
-servers=
-for _ in 1 2 3; do
-	start_server --memory 32M --slab 4M --lease 1200000
-	servers+=${servers:+,}$address
+# lose_writer LEASE - of the volume db, with one of its servers; sets servers. Who opens it then waits
+# until that server may have nothing any more to say, which are two leases.
+lose_writer()
+{
+	local writer
+
+	servers=
+	for _ in 1 2 3; do
+		start_server --memory 32M --slab 4M --lease "$1"
+		servers+=${servers:+,}$address
+	done
+	expect_success volume create db --size 8M --replicas 2 --pool "$servers"
+	"$rdmabox" bench --pool "$servers" --volume-name db --op write --runtime 1200 \
+		>"$scratch/bench.out" 2>&1 &
+	writer=$!
+	for ((attempt = 0; attempt < 20 * limit_s; attempt++)); do
+		"$rdmabox" volume show db --json --pool "$servers" >"$scratch/shown" &&
+			grep -q '"copies": 2,' "$scratch/shown" &&
+			grep -q '"is_open": true' "$scratch/shown" && break
+		sleep 0.05
+	done
+	kill -KILL $writer "$pid"
+}
+
+# A command that is opening a volume is not ended by one signal: it closes the volume when it is open.
+for command in "volume export db $scratch/copy" 'bench --volume-name db --op read'; do
+	lose_writer 2500
+	# shellcheck disable=SC2086 # words
+	begin 'opening.*servers are missing' $command --take-over --pool "$servers"
+	end INT 130
+	grep -q 'interrupted: waiting until the volume is open' "$scratch/err" ||
+		{ show; fault "rdmabox $command: does not say what it waits for"; }
+	grep -q 'interrupted before' "$scratch/err" ||
+		{ show; fault "rdmabox $command: does not say how it ended"; }
+	[ "$(shown is_open "$servers")" = False ] || fault "rdmabox $command: leaves the volume open"
 done
-expect_success volume create db --size 8M --replicas 2 --pool "$servers"
-"$rdmabox" bench --pool "$servers" --volume-name db --op write --runtime 1200 \
-	>"$scratch/bench.out" 2>&1 &
-writer=$!
-for ((attempt = 0; attempt < 20 * limit_s; attempt++)); do
-	"$rdmabox" volume show db --json --pool "$servers" >"$scratch/shown" &&
-		grep -q '"copies": 2,' "$scratch/shown" && grep -q '"is_open": true' "$scratch/shown" && break
-	sleep 0.05
-done
-kill -KILL $writer "$pid"
+[ -z "$(find "$scratch" -name 'copy*')" ] || fault "an export that was interrupted leaves a file"
+
+# end_by_second SIGNAL EXIT-CODE - signals until it has ended
+end_by_second()
+{
+	while kill -"$1" "$command_pid" 2>/dev/null; do
+		sleep 0.1
+	done
+	wait "$command_pid"
+	status=$?
+	[ "$status" = "$2" ] || { show; fault "SIG$1 again: exit code $status, not $2"; }
+}
+
+# An open that waits for long is given up by the second signal, and leaves no file.
+lose_writer 1200000
 for command in "export db $scratch/copy" 'scrub db'; do
 	# shellcheck disable=SC2086 # words
 	begin 'opening: 0 slabs, servers are missing' volume $command --take-over --pool "$servers"
-	end INT 130
+	end_by_second INT 130
+	grep -q 'ended while a volume was being opened: servers may keep it' "$scratch/err" ||
+		{ show; fault "rdmabox volume $command: does not say what its end leaves"; }
 done
 [ -z "$(find "$scratch" -name 'copy*')" ] || fault "an export that was given up leaves a file"
 
