@@ -2,6 +2,7 @@
 /*
  * The list of all commands, in the order of --help, and the search in it.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -59,6 +60,44 @@ static int unknown_command(const struct cli_command *of,
 		fprintf(stderr, "see");
 	fprintf(stderr, " rdmabox%s%s --help\n", space, name);
 	return CLI_EXIT_USAGE;
+}
+
+static int no_command(const struct cli_command *of)
+{
+	const struct cli_command *const *command = of->commands;
+	char names[256];
+	size_t used = 0;
+
+	for (; *command; command++) {
+		const char *before = command == of->commands ? "" : command[1] ? ", " : " or ";
+
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", before,
+					 last_word((*command)->name));
+		assert(used < sizeof(names));
+	}
+	return cli_fail(of, "no command; give %s, see rdmabox %s --help", names, of->name);
+}
+
+/* `volume help create` is as `help volume create`. */
+static int group_help(const struct cli_command *of, int argc, char **argv)
+{
+	char *help = (char *)"--help", *arguments[] = { argv[0], argv[argc - 1], help };
+
+	if (argc > 3)
+		return cli_fail(of, "help: give one command");
+	if (argc == 3)
+		return cli_dispatch(of, of->commands, 3, arguments);
+	cli_help_print(of);
+	return CLI_EXIT_OK;
+}
+
+int cli_group_run(const struct cli_command *of, int argc, char **argv)
+{
+	if (argc < 2)
+		return no_command(of);
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+		return group_help(of, argc, argv);
+	return cli_dispatch(of, of->commands, argc, argv);
 }
 
 int cli_dispatch(const struct cli_command *of, const struct cli_command *const *commands,

@@ -24,11 +24,14 @@
 #define FILE_BYTES_MAX 65536
 #define NAME_BYTES_MAX 32 /* of what is repeated in a message */
 
+static const char no_equals[] = "write name = value";
+
 struct reading {
 	const struct cli_command *command;
 	const char *path;
 	const char *rest; /* of the text */
 	unsigned int line;
+	bool has_equals; /* the line */
 	bool *is_given; /* for each option */
 	bool has_failed; /* and the user was told */
 };
@@ -69,6 +72,7 @@ static char *next_line(char *text, int text_bytes, void *reading_pointer)
 		fail(reading, "", reason);
 		return NULL;
 	}
+	reading->has_equals = memchr(begin, '=', bytes) != NULL;
 	memcpy(text, begin, bytes);
 	memcpy(text + bytes, "\n", sizeof("\n"));
 	return text;
@@ -105,13 +109,15 @@ static void unknown_name(struct reading *reading, const char *name)
 	const char *nearest = is_shown ? cli_nearest(name, option_name, reading->command) : NULL;
 	char text[128];
 
-	if (nearest && option_find(reading->command, nearest))
+	if (!reading->has_equals)
+		snprintf(text, sizeof(text), "%s", no_equals);
+	else if (nearest && option_find(reading->command, nearest))
 		snprintf(text, sizeof(text), "there is no such option; did you mean %s?",
 			 nearest);
 	else
 		snprintf(text, sizeof(text), "there is no such option; see rdmabox %s --help",
 			 reading->command->name);
-	fail(reading, is_shown ? name : "", text);
+	fail(reading, is_shown && reading->has_equals ? name : "", text);
 }
 
 static int set_flag(const struct cli_option *option, const char *value, char *reason,
@@ -204,7 +210,7 @@ static void read_lines(struct reading *reading, const char *text)
 	line = ini_parse_stream(next_line, reading, take, reading);
 	if (line > 0) {
 		reading->line = (unsigned int)line;
-		fail(reading, "", "give name = value");
+		fail(reading, "", no_equals);
 	} else if (line < 0) {
 		fail(reading, "", "no memory to read it");
 	}

@@ -35,12 +35,13 @@ static unsigned int slips(const char *a, size_t a_len, const char *b, size_t b_l
 	return at[a_len][b_len];
 }
 
-/* One slip is allowed for every three letters; a word of one letter is like none. */
+/* One slip is allowed for every three letters, and one in any case; a word of one letter is like
+ * none. */
 const char *cli_nearest(const char *word, const char *(*next)(const void *of, size_t index),
 			const void *of)
 {
 	size_t len = strlen(word);
-	unsigned int fewest = (len + 2) / 3 + 1;
+	unsigned int fewest = (len < 3 ? 1 : len / 3) + 1;
 	const char *other, *nearest = NULL;
 
 	if (len < 2 || len > WORD_MAX)

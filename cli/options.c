@@ -73,15 +73,15 @@ static struct option *make_long_options(const struct cli_command *command)
 	return long_options;
 }
 
-static int parse_option(const struct cli_command *command,
-			const struct cli_option *option, const char *text)
+/* dashes: "--", or "" if it was given as a word. */
+static int parse_option(const struct cli_command *command, const struct cli_option *option,
+			const char *dashes, const char *text)
 {
 	char reason[256];
 
 	if (!option->set(option, text, reason, sizeof(reason)))
 		return 0;
-	cli_fail(command, "%s%s '%s' is not accepted; %s",
-		 option->place == CLI_WORD ? "" : "--", option->name, text, reason);
+	cli_fail(command, "%s%s '%s' is not accepted; %s", dashes, option->name, text, reason);
 	return -EINVAL;
 }
 
@@ -96,13 +96,26 @@ static const char *option_name(const void *of, size_t index)
 						 NULL;
 }
 
+/* A pool is a list of servers, too, and other commands call it that. */
+static const char *other_word(const struct cli_command *command, const char *name)
+{
+	if (strcmp(name, "servers") && strcmp(name, "server"))
+		return NULL;
+	for (size_t i = 0; i < command->options_count; i++)
+		if (!strcmp(command->options[i].name, "pool"))
+			return "pool";
+	return NULL;
+}
+
 static void unknown_option(const struct cli_command *command, const char *text)
 {
 	char name[64];
 	const char *nearest;
 
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(text, "="), text);
-	nearest = cli_nearest(name + strspn(name, "-"), option_name, command);
+	nearest = other_word(command, name + strspn(name, "-"));
+	if (!nearest)
+		nearest = cli_nearest(name + strspn(name, "-"), option_name, command);
 	if (nearest)
 		cli_fail(command, "unknown option %s; did you mean --%s? See rdmabox %s --help",
 			 text, nearest, command->name);
@@ -149,7 +162,7 @@ static int parse_word(const struct cli_command *command, size_t *at, const char 
 	const struct cli_option *option = next_word_option(command, at);
 
 	if (option)
-		return parse_option(command, option, word);
+		return parse_option(command, option, "", word);
 	cli_fail(command, "unexpected '%s'; see rdmabox %s --help", word,
 		 command->name);
 	return -EINVAL;
@@ -186,7 +199,7 @@ static int parse_line(const struct cli_command *command,
 		else
 			err = parse_option(command,
 					   &command->options[found - OPTION_VALUE_BASE],
-					   optarg);
+					   "--", optarg);
 		if (err)
 			return err;
 	}

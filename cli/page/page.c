@@ -240,12 +240,5 @@ const struct cli_command page_command = {
 
 static int cli_page(int argc, char **argv)
 {
-	if (argc < 2)
-		return cli_fail(&page_command, "no command; give attach, detach, add-server, "
-					       "set, list or status, see rdmabox page --help");
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
-		cli_help_print(&page_command);
-		return CLI_EXIT_OK;
-	}
-	return cli_dispatch(&page_command, commands, argc, argv);
+	return cli_group_run(&page_command, argc, argv);
 }

@@ -165,11 +165,5 @@ const struct cli_command pool_command = {
 
 static int cli_pool(int argc, char **argv)
 {
-	if (argc < 2)
-		return cli_fail(&pool_command, "no command; give status, see rdmabox pool --help");
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
-		cli_help_print(&pool_command);
-		return CLI_EXIT_OK;
-	}
-	return cli_dispatch(&pool_command, commands, argc, argv);
+	return cli_group_run(&pool_command, argc, argv);
 }

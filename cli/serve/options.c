@@ -162,7 +162,8 @@ const struct cli_command serve_command = {
 	.notes = "SIZE takes the suffixes K, M, G and T (1024). A line that begins with "
 		 "`ready ADDR:PORT`\nsays that it serves. SIGTERM or SIGINT lets clients "
 		 "move away and stops; a second\nsignal stops at once. SIGHUP reads the "
-		 "secrets again and, with --config, memory,\nquota and volumes.",
+		 "secrets again and, with --config, memory,\novercommit, quota, volumes, secret-file, "
+		 "secrets and drain-timeout.",
 	CLI_OPTIONS(options),
 	.config = serve_options.config,
 	.run = cli_serve,

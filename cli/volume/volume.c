@@ -2,8 +2,6 @@
 /*
  * rdmabox volume: named volumes, which stay on their servers when no program has them open.
  */
-#include <string.h>
-
 #include "cli/commands.h"
 #include "cli/volume/volume.h"
 
@@ -109,14 +107,5 @@ const struct cli_command volume_command = {
 
 static int cli_volume(int argc, char **argv)
 {
-	if (argc < 2)
-		return cli_fail(&volume_command, "no command; give create, list, show, import, "
-						 "export, grow, rename, add-server, "
-						 "remove-server, give-up, clear-lost "
-						 "or remove, see rdmabox volume --help");
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
-		cli_help_print(&volume_command);
-		return CLI_EXIT_OK;
-	}
-	return cli_dispatch(&volume_command, commands, argc, argv);
+	return cli_group_run(&volume_command, argc, argv);
 }

@@ -91,8 +91,9 @@ refuse '1: there are no sections' '[server]' 'memory = 64M'
 refuse '1: there are no sections' $'\xef\xbb\xbf[server]' 'memory = 64M'
 refuse '2: memory: .64X' $'\xef\xbb\xbflisten = 127.0.0.1:0' 'memory = 64X'
 refuse '1: memory: .* a comment needs a line of its own' 'memory = 64M # all'
-refuse '1: give name = value' 'memory 64M'
-refuse '1: give name = value' 'memory 64M' 'slab = 1M' 'quota = 1M'
+refuse '1: write name = value' 'memory 64M'
+refuse '1: write name = value' 'listen 127.0.0.1:0' # not a name that ends at the colon
+refuse '1: write name = value' 'memory 64M' 'slab = 1M' 'quota = 1M'
 refuse '2: quota: .64X' 'memory 64M' 'quota = 64X' # one line, not one for each
 refuse '1: overcommit: .maybe. is not accepted; give yes or no' 'overcommit = maybe'
 refuse '4: memory: .64X' 'overcommit = true' 'small-pages = false' '' 'memory = 64X'

@@ -20,11 +20,19 @@ done
 expect_refusal "unknown command 'lend'.*--help" lend
 expect_refusal "unknown command 'bnech'; did you mean 'bench'" bnech
 expect_refusal "unknown command 'atach'; did you mean 'attach'" page atach
+expect_refusal "unknown command 'frob'; see" volume frob
+expect_refusal "unknown command 'nope'; see" help nope
 expect_refusal "unknown command 'statt'; did you mean 'stat'" help statt
 expect_refusal 'unknown option --foo.*--help' bench --foo
 expect_refusal 'unknown option --foo; see rdmabox --help' --foo
 expect_refusal 'unknown option --deph; did you mean --depth' bench --deph 3
 expect_refusal 'unknown option --colour=red; see' bench --colour=red
+for command in bench 'page attach' 'pool status' 'volume list'; do
+	# shellcheck disable=SC2086 # words
+	expect_refusal 'unknown option --servers; did you mean --pool' $command --servers 127.0.0.1:1
+done
+expect_refusal "volume show: name '' is not accepted" volume show '' --pool 127.0.0.1:1
+expect_refusal "volume show: --name '' is not accepted" volume show --name '' --pool 127.0.0.1:1
 expect_refusal 'give one command' help page attach now
 expect_refusal 'unknown option -x' serve -x
 expect_refusal 'unknown option -listen; did you mean --listen' serve --memory 1G -listen 127.0.0.1:0
@@ -83,7 +91,11 @@ for load in x open open: open:0 open:1x burst:1 burst:0:0 burst:4097:0 burst:1:5
 done
 expect_refusal "--fabric 'ether'" "${bench[@]}" --fabric ether
 
-expect_refusal 'no command.*attach, detach' page
+expect_refusal 'no command; give attach, detach, .* or status, see' page
+expect_refusal 'no command; give status, see' pool
+expect_refusal 'no command; give create, .*, scrub, .* or remove, see' volume
+expect_refusal 'help: give one command' volume help create now
+expect_refusal "unknown command 'frob'" volume help frob
 expect_refusal "unknown command 'lend'" page lend
 expect_refusal 'add --pool' page attach --size 1G
 expect_refusal 'add --size' page attach --pool 10.0.0.1:7471
@@ -188,6 +200,17 @@ expect_help '--backup-buffer SIZE [a-z ]+ \(default: 16M\)' help page attach
 expect_help '--scenario NAME .*\(default: volume\)' help sim
 grep -q 'From 64K to 1G; by default 64M' "$build/man/rdmabox-serve.1" ||
 	fault "the manual page does not say the default of --slab"
+
+for group in page pool volume; do
+	expect_success help $group
+	cp "$scratch/out" "$scratch/by_command"
+	expect_success $group help
+	cmp -s "$scratch/out" "$scratch/by_command" || fault "$group help is not help $group"
+done
+expect_success help volume create
+cp "$scratch/out" "$scratch/by_command"
+expect_success volume help create
+cmp -s "$scratch/out" "$scratch/by_command" || fault "volume help create is not help volume create"
 
 expect_success help
 expect_success help --json
