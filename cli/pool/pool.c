@@ -44,6 +44,8 @@ static void prepare(void)
 static const struct cli_command status_command = {
 	.name = "pool status",
 	.purpose = "show the servers of a pool, and the volumes on them",
+	.notes = "The exit code is 1 if a server is away, a volume lacks one, or the pool has none. An admin of\n"
+		 "the servers (rdmabox serve --secrets) sees the volumes of all owners.",
 	CLI_OPTIONS(status_options),
 	.run = pool_status,
 	.prepare = prepare,
@@ -75,11 +77,11 @@ static struct pool_row *rows_read(size_t *count, char *trouble, size_t trouble_b
 	return NULL;
 }
 
-/* Whether the pool could be read, all its servers answered, and no volume lacks one. */
+/* Whether the pool could be read and has servers, all of them answered, and no volume lacks one. */
 static bool is_well(const struct pool_status *status)
 {
 	const struct pool_volumes *volumes = status->volumes;
-	bool is_so = !*status->trouble && !*volumes->error;
+	bool is_so = status->count && !*status->trouble && !*volumes->error;
 	size_t i;
 
 	for (i = 0; i < status->count; i++)
@@ -97,6 +99,8 @@ static int status_show(const struct pool_status *status)
 		pool_status_print(status);
 	else if (cli_json_write(&status_command, pool_status_json(status), "-"))
 		rc = CLI_EXIT_FAILED;
+	if (!status->count && !*status->trouble)
+		cli_fail(&status_command, "the pool has no servers; is its name right?");
 	return rc;
 }
 
@@ -109,6 +113,7 @@ static int rows_show(struct rbx_context *ctx, struct pool_row *rows, size_t coun
 		.count = count,
 		.volumes = &volumes,
 		.pool = pool_text,
+		.credential = library.credential,
 		.spread = spread,
 		.trouble = trouble,
 	};

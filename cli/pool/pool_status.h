@@ -86,6 +86,7 @@ struct pool_status {
 	size_t count;
 	const struct pool_volumes *volumes;
 	const char *pool;
+	const char *credential; /* that we have; "" if there is none */
 	const char *spread; /* name of the label of the failure domains */
 	const char *trouble; /* "" if there is none */
 };

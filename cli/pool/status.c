@@ -130,10 +130,11 @@ static void domains_print(const struct pool_status *status)
 	free(domains);
 }
 
-static void volume_print(const struct rbx_volume_info *info, int width)
+static void volume_print(const struct rbx_volume_info *info, int owners, int width)
 {
 	char size[32];
 
+	volume_owner_print(owners, info->owner);
 	printf("%-*s  %10s  %2" PRIu32 " of %-2" PRIu32 "  %3" PRIu32 " of %-3" PRIu32
 	       "  %-5s  %-4s  %s\n",
 	       width, info->name, cli_size_print(info->volume_bytes, size, sizeof(size)),
@@ -142,9 +143,9 @@ static void volume_print(const struct rbx_volume_info *info, int width)
 }
 
 /* A volume of which no record was accepted has no servers yet. */
-static void volumes_print(const struct pool_volumes *volumes)
+static void volumes_print(const struct pool_volumes *volumes, const char *credential)
 {
-	int width = (int)strlen("VOLUME");
+	int width = (int)strlen("VOLUME"), owners;
 	size_t i;
 
 	if (*volumes->error)
@@ -153,16 +154,21 @@ static void volumes_print(const struct pool_volumes *volumes)
 		return;
 	for (i = 0; i < volumes->count; i++)
 		width = wider(width, strlen(volumes->infos[i].name));
-	printf("\n%-*s  %10s  %-8s  %-10s  %-5s  %-4s  %s\n", width, "VOLUME", "SIZE", "COPIES",
+	owners = volume_owners_width(volumes->infos, (int)volumes->count, credential);
+	puts("");
+	volume_owner_print(owners, "OWNER");
+	printf("%-*s  %10s  %-8s  %-10s  %-5s  %-4s  %s\n", width, "VOLUME", "SIZE", "COPIES",
 	       "SERVERS", "WHOLE", "OPEN", "WRITER");
 	for (i = 0; i < volumes->count; i++)
-		volume_print(&volumes->infos[i], width);
+		volume_print(&volumes->infos[i], owners, width);
 	for (i = 0; i < volumes->count; i++) {
 		const struct rbx_volume_info *info = &volumes->infos[i];
 
 		if (pool_volume_missing(info))
-			printf("%s lacks the copies of %" PRIu32 " of its servers, which are away or were restarted\n",
+			printf("%s lacks the copies of %" PRIu32 " of its servers, away or restarted\n",
 			       info->name, pool_volume_missing(info));
+		if (info->is_lost)
+			printf("%s has lost slabs: see rdmabox volume clear-lost\n", info->name);
 	}
 }
 
@@ -173,11 +179,12 @@ void pool_status_print(const struct pool_status *status)
 
 	rows_print(status->rows, status->count);
 	notes_print(status);
-	printf("%zu of %zu servers up, %s of %s lent\n", sum.up, sum.servers,
+	printf("%zu of %zu server%s up, %s of %s lent\n", sum.up, sum.servers,
+	       sum.servers == 1 ? "" : "s",
 	       cli_size_print(sum.lent_bytes, lent, sizeof(lent)),
 	       cli_size_print(sum.memory_bytes, memory, sizeof(memory)));
 	domains_print(status);
-	volumes_print(status->volumes);
+	volumes_print(status->volumes, status->credential);
 }
 
 /* ---- JSON ---------------------------------------------------------------------------------*/

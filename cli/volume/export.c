@@ -12,6 +12,8 @@
 
 #include "cli/volume/volume.h"
 
+#define PAGE_BYTES 4096u
+
 static const struct cli_option options[] = {
 	VOLUME_NAME,
 	{ "file", "FILE|-", "where the volume goes; - is standard output", cli_set_text,
@@ -74,16 +76,42 @@ static void copy_all(struct export *export)
 	volume_copy_drain(&export->copy);
 }
 
+/* Which page of the oldest chunk cannot be read: all before it are whole. Its first one, if all can
+ * be by now. */
+static uint64_t failed_at(struct export *export)
+{
+	struct volume_copy *copy = &export->copy;
+	uint8_t *buf = volume_copy_next(copy)->buf;
+	uint64_t begin = copy->ended_bytes, end = begin + VOLUME_CHUNK_BYTES, at;
+
+	if (end > rbx_volume_size(copy->volume))
+		end = rbx_volume_size(copy->volume);
+	for (at = begin; at < end; at += PAGE_BYTES)
+		if (rbx_read(copy->volume, buf, PAGE_BYTES, at))
+			return at;
+	return begin;
+}
+
+static void say_why_not_read(struct export *export, char *why, size_t why_bytes)
+{
+	struct volume_copy *copy = &export->copy;
+	char reason[512];
+
+	volume_copy_reason(copy, export->volume_err, reason, sizeof(reason));
+	snprintf(why, why_bytes, "reading volume %s failed at byte %" PRIu64 ": %s%s",
+		 volume_wanted.name, failed_at(export), reason,
+		 volume_is_lost(copy->ctx) ?
+			 "; slabs were lost with their servers: rdmabox volume clear-lost tells which" :
+			 "");
+}
+
 /* Why it ended early. */
 static void say_why(struct export *export, char *why, size_t why_bytes)
 {
 	bool is_stdout = !strcmp(volume_wanted.file, "-");
-	char reason[512];
 
 	if (export->volume_err)
-		snprintf(why, why_bytes, "reading volume %s failed: %s", volume_wanted.name,
-			 volume_copy_reason(&export->copy, export->volume_err, reason,
-					    sizeof(reason)));
+		say_why_not_read(export, why, why_bytes);
 	else if (export->file_err == -EINTR)
 		snprintf(why, why_bytes, "interrupted");
 	else
@@ -94,7 +122,7 @@ static void say_why(struct export *export, char *why, size_t why_bytes)
 
 static int tell_trouble(struct export *export)
 {
-	char why[PATH_MAX + 128];
+	char why[PATH_MAX + 1024];
 
 	say_why(export, why, sizeof(why));
 	if (*export->output.part)
@@ -132,7 +160,9 @@ static int cli_export(int argc, char **argv)
 	if (volume_parse(&volume_export_command, argc, argv, &rc))
 		return rc;
 	cli_interrupt_catch(false);
-	signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error like others */
+	/* A reader that goes away, and a file that becomes too large, are errors like others. */
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	rc = volume_output_open(&export.output, &volume_export_command, volume_wanted.file);
 	if (rc)
 		return rc;

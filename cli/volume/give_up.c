@@ -103,8 +103,8 @@ static void print_plan(const struct found *found)
 	if (loss->is_open)
 		puts("a program has it open, which would be shut out");
 	if (loss->servers_unnamed)
-		printf("%u of them are not among those of --pool, and may be there: name all of them, or the servers that are left by a file (file:PATH)\n",
-		       loss->servers_unnamed);
+		printf("%u of them %s not among those of --pool, and may be there: name all of them, or the servers that are left by a file (file:PATH)\n",
+		       loss->servers_unnamed, loss->servers_unnamed > 1 ? "are" : "is");
 	else
 		print_command(loss);
 }
@@ -143,7 +143,8 @@ static int give_up_gone(struct rbx_context *ctx)
 		printf("volume %s goes on without %d server%s that it had\n", volume_wanted.name,
 		       count, count > 1 ? "s" : "");
 	else
-		printf("volume %s: all its servers are there\n", volume_wanted.name);
+		printf("volume %s: all its servers are there, and none of those was given up now: it never had them, or they were given up before\n",
+		       volume_wanted.name);
 	return CLI_EXIT_OK;
 }
 

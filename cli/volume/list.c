@@ -65,6 +65,13 @@ const char *volume_servers_check(struct rbx_context *ctx)
 	return reason;
 }
 
+bool volume_is_lost(struct rbx_context *ctx)
+{
+	struct rbx_volume_info info;
+
+	return !find(ctx, &info) && info.is_lost;
+}
+
 /* A number that a client has said: JSON has none that are larger than this. */
 static json_int_t said(uint64_t number)
 {
@@ -110,53 +117,55 @@ static void widen(int *width, const char *text)
 	*width = (int)strlen(text) > *width ? (int)strlen(text) : *width;
 }
 
-/* The owners have a column if there are several that the list may be of. */
-static int owners_width(const struct rbx_volume_info *infos, int count)
+int volume_owners_width(const struct rbx_volume_info *infos, int count, const char *credential)
 {
 	int width = (int)strlen("OWNER");
 	bool is_wanted = false;
 
 	for (int i = 0; i < count; i++) {
 		widen(&width, infos[i].owner);
-		is_wanted |= strcmp(infos[i].owner, volume_wanted.library.credential) != 0;
+		is_wanted |= strcmp(infos[i].owner, credential) != 0;
 	}
 	return is_wanted ? width : 0;
 }
 
-static void print_owner(int width, const char *owner)
+void volume_owner_print(int width, const char *owner)
 {
 	if (width)
 		printf("%-*s  ", width, *owner ? owner : "-");
 }
 
-/* Of its servers, as far as they were asked. */
-static const char *state_of_servers(const struct rbx_volume_info *info)
+/* Of it and its servers, as far as they were asked. */
+static const char *state_of_volume(const struct rbx_volume_info *info)
 {
 	if (info->too_few)
 		return "too-few";
+	if (info->is_lost)
+		return "lost";
 	return info->servers_there < info->servers ? "lacking" : "all";
 }
 
 static int print_list(const struct rbx_volume_info *infos, int count)
 {
-	int width = (int)strlen("NAME"), owners = owners_width(infos, count);
+	int width = (int)strlen("NAME"), owners;
 	char size[32], keep[32], servers[32];
 
+	owners = volume_owners_width(infos, count, volume_wanted.library.credential);
 	for (int i = 0; i < count; i++)
 		widen(&width, infos[i].name);
 	if (count) {
-		print_owner(owners, "OWNER");
+		volume_owner_print(owners, "OWNER");
 		printf("%-*s  %12s  %7s  %7s  %-7s  %s\n", width, "NAME", "SIZE", "KEEP",
 		       "SERVERS", "STATE", "OPEN BY");
 	}
 	for (int i = 0; i < count; i++) {
 		snprintf(servers, sizeof(servers), "%u/%u", infos[i].servers_there,
 			 infos[i].servers);
-		print_owner(owners, infos[i].owner);
+		volume_owner_print(owners, infos[i].owner);
 		printf("%-*s  %12s  %7s  %7s  %-7s  %s\n", width, infos[i].name,
 		       cli_size_print(infos[i].volume_bytes, size, sizeof(size)),
 		       volume_keep_print(infos[i].keep_s, keep, sizeof(keep)), servers,
-		       state_of_servers(&infos[i]), infos[i].is_open ? infos[i].writer : "-");
+		       state_of_volume(&infos[i]), infos[i].is_open ? infos[i].writer : "-");
 	}
 	return CLI_EXIT_OK;
 }
@@ -197,9 +206,10 @@ const struct cli_command volume_list_command = {
 	.name = "volume list",
 	.purpose = "list the volumes of servers",
 	.notes = "SERVERS are those that were asked and have it, of those that it has. STATE is all; lacking,\n"
-		 "if some of them are away or out; or too-few, if it cannot be opened without those that are\n"
-		 "away. An admin of the servers (rdmabox serve --secrets) sees the volumes of all owners. A\n"
-		 "server that is away is told on stderr, and the exit code is 0 if any other one has answered.",
+		 "if some of them are away or out; lost, if slabs were lost with their servers (rdmabox volume\n"
+		 "clear-lost); or too-few, if it cannot be opened without those that are away. An admin of the\n"
+		 "servers (rdmabox serve --secrets) sees the volumes of all owners. A server that is away is told\n"
+		 "on stderr, and the exit code is 0 if any other one has answered.",
 	CLI_OPTIONS(list_options),
 	.run = list,
 	.prepare = volume_prepare,

@@ -36,3 +36,13 @@ if [[ $("$rdmabox" sim --events 1 2>&1) != *"not with the thread sanitizer"* ]];
 	expect_told sim --events 100 --hunt 60 --seeds 1
 fi
 expect_told serve --listen 127.0.0.1:0 --memory 16M --slab 1M
+
+# A file that may not become so large is an error like others, and nothing is left of it.
+"$rdmabox" volume create db --size 4M --pool "$address" || fault "no volume"
+(ulimit -f 1024 && exec timeout "$limit_s" "$rdmabox" volume export db "$scratch/copy" --pool "$address") \
+	>"$scratch/out" 2>"$scratch/err"
+status=$?
+[ "$status" = 1 ] || { show; fault "an export into a file that is limited: exit code $status, not 1"; }
+grep -q 'cannot write.*File too large; no file was written' "$scratch/err" ||
+	{ show; fault "it does not say why"; }
+[ -z "$(find "$scratch" -name 'copy*')" ] || fault "a part of an export is left"

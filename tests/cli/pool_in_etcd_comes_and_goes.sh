@@ -31,7 +31,12 @@ etcd_do()
 }
 
 start_etcd http
-until_true answers # nobody is in the pool yet
+until_true answers
+# Nobody is in the pool yet: who waits for servers goes on waiting.
+run pool status "$pool"
+[ "$status" = 1 ] || { show; fault "a pool without servers: exit code $status"; }
+grep -q 'pool status: the pool has no servers; is its name right?$' "$scratch/err" ||
+	{ show; fault "it is not said that there are no servers"; }
 broken=/rdmabox/test/servers/0123456789abcdef
 etcd_do put "$broken" 'nonsense'
 run pool status "$pool"

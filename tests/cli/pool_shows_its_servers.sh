@@ -36,6 +36,9 @@ grep -qE "^$one +up +- +64 MiB +64 MiB +0 bytes +[0-9]+ +[0-9a-f]{16}$" "$scratc
 	{ show; fault "no line of $one"; }
 grep -qx '2 of 2 servers up, 0 bytes of 96 MiB lent' "$scratch/out" || { show; fault "no sum"; }
 
+expect_success pool status "$one"
+grep -qx '1 of 1 server up, 0 bytes of 64 MiB lent' "$scratch/out" || { show; fault "no sum of one"; }
+
 # Two addresses of one server: localhost is another name of it.
 expect_success pool status "$one,localhost:${one##*:},$two"
 grep -q "^localhost:${one##*:} is the same server as $one, and is counted once$" "$scratch/out" ||

@@ -146,6 +146,9 @@ as ops list --pool "$one" || { show; fault "an admin cannot list"; }
 grep -q '^OWNER *NAME' "$scratch/out" || { show; fault "the list has no owners"; }
 grep -q '^backup *left .* 1/1' "$scratch/out" && grep -q '^database *data' "$scratch/out" ||
 	{ show; fault "an admin does not see the volumes of all"; }
+expect_success pool status "$one" --credential ops --secret-file "$scratch/ops"
+grep -q '^OWNER *VOLUME' "$scratch/out" && grep -q '^backup *left ' "$scratch/out" ||
+	{ show; fault "the pool does not show the owners"; }
 as ops show left --json --pool "$one"
 [ "$(key owner)" = backup ] || { show; fault "an admin is not told the owner"; }
 for command in "import left $scratch/data" "export left $scratch/none" 'grow left --size 4M'; do

@@ -76,15 +76,23 @@ expect_refusal '0123456789abcdef is none of its servers' \
 PATH=$build/cli:$PATH timeout "$limit_s" bash -c "$command" >out 2>err || { show; fault "$command"; }
 grep -q 'goes on without 2 servers' out || { show; fault "does not say what it has done"; }
 expect_success volume give-up db --gone "$gone" --pool "$servers"
+grep -q 'none of those was given up now' out || { show; fault "it does not say that nothing was to be done"; }
 [ "$(shown servers "$left")" = 3 ] && [ "$(shown is_lost "$left")" = True ] ||
 	{ show; fault "not given up"; }
 expect_refusal 'clear-lost' volume grow db --size 68M --pool "$left"
+expect_success volume list --pool "$left"
+grep -qE '^db .* 3/3 +lost ' out || { show; fault "the list does not say that slabs are lost"; }
+expect_success pool status "$left"
+grep -qx 'db has lost slabs: see rdmabox volume clear-lost' out ||
+	{ show; fault "the pool does not say that slabs are lost"; }
 
 # expect_lost POOL - a part cannot be read, and the same
 expect_lost()
 {
 	run volume export db copy --pool "$1"
 	[ "$status" = 1 ] || { show; fault "exit code $status: what is lost was read"; }
+	grep -qE "failed at byte $(head -n 1 lost | cut -d ' ' -f 1): .*clear-lost tells which" err ||
+		{ show; fault "the export does not say what it could not read"; }
 	expect_success volume clear-lost db --pool "$1"
 	lost_ranges | cmp - lost || { show; fault "other slabs are lost"; }
 }

@@ -98,3 +98,38 @@ for ((round = 0; round < 6; round++)); do
 	[ "$(lent "$third")" = 0 ] || fault "it keeps what was moved"
 	expect_success volume remove db --pool "$two"
 done
+
+# ---- interrupted --------------------------------------------------------------------------
+
+addresses=()
+for _ in 1 2 3; do
+	start_server --memory 64M --slab 1M
+	addresses+=("$address")
+done
+three=$(IFS=, && echo "${addresses[*]}")
+all=$three
+log=$(echo "$scratch"/server.$((${#server_pids[@]} - 1))*.err)
+head -c 48M /dev/urandom >data
+expect_success volume create db --size 56M --replicas 2 --pool "$three"
+expect_success volume import db data --pool "$three"
+
+# A signal ends it in order. It opens the volume once to ask whether the server has anything, and once
+# to move that. One that was done before the signal came is tried once more.
+status=0
+for ((round = 0; round < 20 && status == 0; round++)); do
+	"$rdmabox" volume remove-server db "$address" --pool "$three" >out 2>err &
+	command_pid=$!
+	while [ "$(grep -c "volume db: opened by .*process $command_pid\$" "$log")" -lt 2 ] &&
+		kill -0 "$command_pid" 2>/dev/null; do
+		:
+	done
+	kill -TERM "$command_pid" 2>/dev/null
+	wait "$command_pid"
+	status=$?
+	[ "$status" != 0 ] || expect_success volume add-server db "$address" --pool "$three"
+	[ "$status" != 0 ] || expect_success volume import db data --pool "$three"
+done
+[ "$status" = 143 ] || { show; fault "a removal and SIGTERM: exit code $status"; }
+grep -q 'remove-server: interrupted' err || { show; fault "it does not say that it was interrupted"; }
+expect_success volume export db copy --pool "$three"
+cmp -s -n 48M data copy || fault "a removal that was interrupted leaves other contents"
