@@ -193,8 +193,8 @@ static int replicas_check(const struct rbx_volume_create_options *options,
 	if (options->checksums && options->replicas == 1)
 		return rbx_error(-EINVAL, "checksums need 2 replicas or more: with one, what a program leaves that dies could not be told from damage");
 	if (options->replicas > crowd->count)
-		return rbx_error(-EINVAL, "%u replicas need as many servers, but %u are given",
-				 options->replicas, crowd->count);
+		return rbx_error(-EINVAL, "%u replicas need as many servers, but %u %s given",
+				 options->replicas, crowd->count, crowd->count == 1 ? "is" : "are");
 	return 0;
 }
 

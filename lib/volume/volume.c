@@ -70,8 +70,8 @@ static int servers_check(struct rbx_volume *volume)
 
 	/* Of a named one, the record says which are needed. */
 	if (!volume->control.named && count < volume->options.replicas)
-		return rbx_error(-EINVAL, "%u replicas need as many servers, but %u are given",
-				 volume->options.replicas, count);
+		return rbx_error(-EINVAL, "%u replicas need as many servers, but %u %s given",
+				 volume->options.replicas, count, count == 1 ? "is" : "are");
 	for (i = 0; i < count && !err; i++)
 		if (volume->control.servers[i].peer)
 			err = rbx_volume_slab_bytes_check(&volume->control, i);

@@ -47,7 +47,7 @@ import_over()
 for count in 0 4 x; do
 	expect_refusal '--replicas' volume create db --size 16M --replicas $count --pool "$servers"
 done
-expect_refusal '2 replicas need as many servers, but 1 are given' \
+expect_refusal '2 replicas need as many servers, but 1 is given' \
 	volume create db --size 16M --replicas 2 --pool "${addresses[0]}"
 volume create db --size 16M --replicas 2
 [ "$(shown replicas "$servers")" = 2 ] || fault "it has no replicas"
