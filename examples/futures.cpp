@@ -14,7 +14,7 @@
 #include <cstdio>
 #include <future>
 #include <memory>
-#include <string>
+#include <stdexcept>
 #include <system_error>
 #include <vector>
 
@@ -33,7 +33,7 @@ using volume = std::unique_ptr<rbx_volume, closer>;
 void check(int err)
 {
 	if (err)
-		throw std::system_error(-err, std::generic_category(), rbx_last_error());
+		throw std::runtime_error(rbx_last_error());
 }
 
 context open_context()

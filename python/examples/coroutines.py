@@ -16,6 +16,8 @@ async def pages(volume: rdmabox.Volume) -> None:
     assert back == [bytes([n % 256]) * PAGE for n in numbers]
 
 
+if len(sys.argv) != 2:
+    sys.exit("usage: coroutines.py SERVER:PORT[,SERVER:PORT...]")
 with rdmabox.Context() as context, context.volume(sys.argv[1], "8M") as volume:
     asyncio.run(pages(volume))
     print("1000 pages written and read,", context.stats().merged_requests, "requests merged")

@@ -8,6 +8,8 @@ import numpy
 import rdmabox
 
 rows = numpy.full((100, 1000), 0.1)
+if len(sys.argv) != 2:
+    sys.exit("usage: matrix.py SERVER:PORT[,SERVER:PORT...]")
 with rdmabox.Context() as context, context.volume(sys.argv[1], "8M") as volume:
     volume.write(rows, 0)  # from the array's memory, without a copy
     row = numpy.empty(1000)

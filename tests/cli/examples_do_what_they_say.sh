@@ -36,3 +36,8 @@ says named '^run 2$'
 fails hello
 fails journal
 fails named
+if [ -x "$build/examples/futures" ]; then
+	fails futures
+	[ "$(grep -o 'onnection refused' "$scratch/err" | wc -l)" -le 1 ] ||
+		{ show; fault "futures: says the error twice"; }
+fi
