@@ -69,7 +69,7 @@ bool volume_is_lost(struct rbx_context *ctx)
 {
 	struct rbx_volume_info info;
 
-	return !find(ctx, &info) && info.is_lost;
+	return !volume_info_ask(ctx, &info) && info.is_lost;
 }
 
 /* A number that a client has said: JSON has none that are larger than this. */
