@@ -5,9 +5,9 @@
  * process. timeout(1) sends one to the process and one to its group, so the second one counts
  * only a second after the first.
  *
- * A volume that is being opened cannot be given up: servers may have recorded who opens it, and keep
- * it from others until the lease is over. So the first signal is only noted, and the user is told
- * what the command waits for.
+ * A volume that is being opened cannot be given up: servers may have recorded who opens it, and
+ * keep it from others until the lease is over. So the first signal is only noted, and the user is
+ * told what the command waits for.
  */
 #include <errno.h>
 #include <signal.h>
