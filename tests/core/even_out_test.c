@@ -137,6 +137,25 @@ static void server_that_has_failed_ends_the_open(void **state)
 	host_free(host);
 }
 
+/* Its copies are tried again later, and the open does not wait for that. */
+static void fault_of_this_machine_ends_the_open(void **state)
+{
+	struct host *host = make_left(1, 1);
+	uint32_t at = 0;
+
+	(void)state;
+	rbx_upkeep_even_out(&host->upkeep);
+	host->fails_here = -EFAULT;
+	rounds(host);
+	assert_int_equal(rbx_upkeep_evened_out(&host->upkeep, &at), -EIO);
+	host->fails_here = 0;
+	host->now_ns += RBX_UPKEEP_RETRY_MS * 1000000ull;
+	rounds(host);
+	assert_int_equal(rbx_upkeep_evened_out(&host->upkeep, &at), 0);
+	assert_true(is_copied(host, 0));
+	host_free(host);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -145,6 +164,7 @@ int main(void)
 		cmocka_unit_test(volume_that_was_closed_is_not_copied),
 		cmocka_unit_test(server_dies_meanwhile_the_other_is_the_truth),
 		cmocka_unit_test(server_that_has_failed_ends_the_open),
+		cmocka_unit_test(fault_of_this_machine_ends_the_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

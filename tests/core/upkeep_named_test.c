@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* upkeep_named_test.c - a slab of a named volume is had from one server, or from none. */
+#include "core/lost_slabs.h"
 #include "tests/core/first_writes.h"
 
 static struct host *make(uint32_t slabs, uint32_t servers)
@@ -224,6 +225,23 @@ static void slabs_that_servers_have_are_taken(void **state)
 	host_free(host);
 }
 
+/* And counts so from then on. */
+static void slab_that_nobody_has_is_lost(void **state)
+{
+	struct host *host = make(2, 2);
+
+	(void)state;
+	first_write(host, 0);
+	rounds(host);
+	assert_int_equal(host_ended(host, 0), 1);
+	assert_int_equal(host_census(host).blank, 1);
+	assert_int_equal(rbx_upkeep_lost_slabs(&host->upkeep), 1);
+	assert_int_equal(host_census(host).blank, 0);
+	assert_int_equal(host_census(host).dead, 1);
+	assert_int_equal(host_census(host).whole, 1);
+	host_free(host);
+}
+
 static void nothing_is_moved(void **state)
 {
 	struct host *host = make(1, 2);
@@ -252,6 +270,7 @@ int main(void)
 		cmocka_unit_test(slab_whose_twin_is_in_use_is_not_labelled),
 		cmocka_unit_test(slab_that_was_lost_is_not_given_back),
 		cmocka_unit_test(slabs_that_servers_have_are_taken),
+		cmocka_unit_test(slab_that_nobody_has_is_lost),
 		cmocka_unit_test(nothing_is_moved),
 	};
 

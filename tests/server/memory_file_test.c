@@ -413,6 +413,54 @@ static void memory_may_grow_and_not_shrink_below_a_slab(void **state)
 	end(&world);
 }
 
+/* As if the process had been killed: the file is as it was at this moment. */
+static void kill_server(struct world *world)
+{
+	static uint8_t bytes[RBX_STATE_BYTES];
+	int fd = open(world->options.memory_file, O_RDWR);
+
+	assert_true(fd >= 0);
+	assert_int_equal(pread(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
+	world_stop(world);
+	assert_int_equal(pwrite(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
+	close(fd);
+}
+
+/* A slab that there is since a reload. */
+static void slab_that_was_added_is_found_after_a_crash(void **state)
+{
+	const struct rbx_wire_map map = { .label = 4, .is_complete = 1 };
+	struct rbx_session *session, *writer;
+	struct rbx_server_options options;
+	struct rbx_loan loan, more[3];
+	struct world world;
+	struct rbx_qp *qp;
+	int i;
+
+	(void)state;
+	begin(&world);
+	options = world.options;
+	writer = named_make(&world, &qp, &loan);
+	session = world_session(&world);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(rbx_session_map(session, &more[i]), 0);
+	options.memory_bytes = 6 * WORLD_SLAB_BYTES;
+	assert_int_equal(rbx_server_reload(world.server, &options), 0);
+	assert_int_equal(rbx_session_map_for(writer, &map, &loan), 0);
+	assert_int_equal(loan.slab_id, 5);
+	rbx_session_close(session);
+	leave(&world, writer, qp);
+	options = world.options;
+	kill_server(&world);
+	refused(&options, -EINVAL, "give --memory 320K or more");
+	memset(&world, 0, sizeof(world));
+	world.options = options;
+	world.options.memory_bytes = 6 * WORLD_SLAB_BYTES;
+	world_start(&world);
+	assert_int_equal(world_stats(&world).slabs_lent, 2);
+	end(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -427,6 +475,7 @@ int main(void)
 		cmocka_unit_test(reserved_name_stays_reserved),
 		cmocka_unit_test(drain_ends_although_a_volume_is_there),
 		cmocka_unit_test(memory_may_grow_and_not_shrink_below_a_slab),
+		cmocka_unit_test(slab_that_was_added_is_found_after_a_crash),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -146,6 +146,7 @@ static void volume_that_makes_no_sense_is_refused(void **state)
 	struct rbx_wire_message look = { .type = RBX_WIRE_VOLUME_OPEN,
 					 .volume_open = { .name = "db",
 							  .mode = RBX_WIRE_OPEN_LOOK } };
+	struct rbx_wire_message volume = sample(RBX_WIRE_VOLUME);
 	struct rbx_wire_message accept = sample(RBX_WIRE_VOLUME_ACCEPT);
 	struct rbx_wire_message reserve = sample(RBX_WIRE_VOLUME_RESERVE);
 	struct rbx_wire_message none = { .type = RBX_WIRE_VOLUME_RESERVE };
@@ -191,12 +192,18 @@ static void volume_that_makes_no_sense_is_refused(void **state)
 	assert_int_equal(decode_volume(accept, 152, 4), -EBADMSG); /* and too many */
 	assert_int_equal(decode_volume(accept, 160, 58), -EBADMSG); /* the same twice */
 	assert_int_equal(decode_volume(accept, 672, 4), -EBADMSG); /* member flags */
+	accept.record.copies = accept.record.replicas = 3;
+	assert_int_equal(decode_volume(accept, 144, 3), 0);
+	assert_int_equal(decode_volume(accept, 144, 2), -EBADMSG); /* more copies than replicas */
+	assert_int_equal(decode_volume(volume, 824, 0), 0);
+	assert_int_equal(decode_volume(volume, 824, 2), -EBADMSG); /* open twice */
 	assert_int_equal(decode_volume(read, 0, 0), -EBADMSG); /* id 0 */
 	assert_int_equal(decode_volume(reading, 128, 0), -EBADMSG); /* of no epoch */
 	assert_int_equal(decode_volume(reading, 152, 2), -EBADMSG); /* one member too few */
 	assert_int_equal(decode_volume(labels, 8, RBX_WIRE_LABELS_MAX), -EBADMSG);
 	assert_int_equal(decode_volume(labels, 8, RBX_WIRE_LABELS_MAX + 1), -EBADMSG);
 	assert_int_equal(decode_volume(labels, 16, 0), -EBADMSG); /* label 0 */
+	assert_int_equal(decode_volume(labels, 32, 0), -EBADMSG); /* of no epoch */
 	assert_int_equal(decode_volume(labels, 52, 2), -EBADMSG);
 	assert_int_equal(decode_volume(intents, 0, RBX_WIRE_INTENTS_MAX), -EBADMSG);
 	assert_int_equal(decode_volume(intents, 0, RBX_WIRE_INTENTS_MAX + 1), -EBADMSG);

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "include/rdmabox/rdmabox.h"
@@ -19,6 +21,23 @@
 static atomic_bool lease_is_lost, leases_are_none, put_fails, hangs;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards both below */
 static char key[256], value[1024]; /* of the last put */
+
+#define KEEP_MS 3400 /* somewhat longer than between two renewals of the lease */
+#define KEEPS_PER_LOOK 9u
+
+static _Atomic(time_t) leapt_ms;
+
+/* In place of the C library's. */
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	int rc = (int)syscall(SYS_clock_gettime, clock, now);
+
+	now->tv_sec += leapt_ms / 1000;
+	now->tv_nsec += leapt_ms % 1000 * 1000000;
+	now->tv_sec += now->tv_nsec / 1000000000;
+	now->tv_nsec %= 1000000000;
+	return rc;
+}
 
 static void text_take(const char *body, const char *name, char *to, size_t to_bytes)
 {
@@ -169,6 +188,30 @@ static void entry_that_could_not_be_written_with_another_lease_is_written_soon(v
 	fake_etcd_stop(etcd);
 }
 
+/* Each time the lease is kept before the entry is written; the last times nothing has changed. */
+static void entry_that_somebody_has_removed_is_written_again(void **state)
+{
+	struct fake_etcd *etcd = fake_etcd_start(script);
+	struct rbx_announcement *announcement = announce(fake_etcd_address(etcd));
+	uint32_t keeps;
+
+	(void)state;
+	for (keeps = 1; keeps <= KEEPS_PER_LOOK; keeps++) {
+		fake_etcd_await(etcd, "/v3/kv/txn", keeps);
+		leapt_ms += KEEP_MS;
+		if (keeps < KEEPS_PER_LOOK)
+			member.draining = !member.draining;
+		assert_int_equal(rbx_announcement_update(announcement, &member), 0);
+	}
+	fake_etcd_await(etcd, "/v3/kv/range", 1);
+	leapt_ms += KEEP_MS;
+	assert_int_equal(rbx_announcement_update(announcement, &member), 0);
+	fake_etcd_await(etcd, "/v3/lease/keepalive", keeps);
+	assert_int_equal(fake_etcd_count(etcd, "/v3/kv/txn"), keeps);
+	rbx_announcement_close(announcement);
+	fake_etcd_stop(etcd);
+}
+
 static void etcd_that_is_away_is_told_and_found_later(void **state)
 {
 	struct fake_etcd *etcd = fake_etcd_start(script);
@@ -234,6 +277,7 @@ int main(void)
 		TEST(lost_lease_is_taken_anew_with_the_entry),
 		TEST(lease_that_is_lost_at_once_is_told_and_taken_anew_later),
 		TEST(entry_that_could_not_be_written_with_another_lease_is_written_soon),
+		TEST(entry_that_somebody_has_removed_is_written_again),
 		TEST(etcd_that_is_away_is_told_and_found_later),
 		TEST(close_does_not_wait_for_an_endpoint_that_hangs),
 		TEST(what_cannot_be_announced_is_refused),
