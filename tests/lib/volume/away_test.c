@@ -177,6 +177,29 @@ static void more_than_half_change_a_volume(void **state)
 	rbx_close(ctx);
 }
 
+/* It was heard of, so the one that was not is another one, which may be missing. */
+static void server_that_is_out_is_none_of_those_that_are_away(void **state)
+{
+	struct rbx_server *fourth = tenant_server();
+	struct rbx_context *ctx = context();
+	struct rbx_volume *volume;
+	char ended[256];
+
+	(void)state;
+	strcat(strcat(pool, ","), rbx_server_address(fourth));
+	make(ctx, "db", 2, 0);
+	volume = open_volume(ctx, "db");
+	write_page(volume, TENANT_SLAB_BYTES);
+	assert_int_equal(rbx_server_drain(servers[2], TENANT_WAIT_MS), 0);
+	assert_int_equal(rbx_volume_close(volume), 0);
+	end(1, ended);
+	volume = open_volume(ctx, "db");
+	expect_page(volume, TENANT_SLAB_BYTES);
+	assert_int_equal(rbx_volume_close(volume), 0);
+	rbx_close(ctx);
+	rbx_server_stop(fourth);
+}
+
 static int create(struct rbx_context *ctx, uint64_t size, uint32_t replicas, uint32_t overcommit)
 {
 	struct rbx_volume_create_options options;
@@ -252,6 +275,8 @@ int main(void)
 						left_stop),
 		cmocka_unit_test_setup_teardown(more_than_half_change_a_volume, servers_start,
 						left_stop),
+		cmocka_unit_test_setup_teardown(server_that_is_out_is_none_of_those_that_are_away,
+						servers_start, left_stop),
 		cmocka_unit_test_setup_teardown(larger_than_all_memory_is_refused, servers_start,
 						left_stop),
 		cmocka_unit_test_setup_teardown(copies_that_have_no_second_server_are_refused,

@@ -141,6 +141,27 @@ static void volume_that_was_taken_over_does_not_grow(void **state)
 	end(ctx, taken);
 }
 
+/* Two of three servers have gone. The size is that of the record, and nobody has chosen that. The
+ * servers end, so this is the last test. */
+static void size_that_too_few_have_accepted_is_none(void **state)
+{
+	struct rbx_context *ctx = tenant_context("peer_timeout_ms=1000");
+	struct rbx_volume *volume = make(ctx, 1, 0);
+	int i;
+
+	(void)state;
+	for (i = 1; i < SERVERS; i++) {
+		rbx_server_stop(servers[i]);
+		servers[i] = NULL;
+	}
+	for (i = 0; i < 2; i++) {
+		assert_int_not_equal(rbx_volume_extend(volume, 2 * SIZE), 0);
+		assert_int_equal(rbx_volume_size(volume), SIZE);
+	}
+	(void)rbx_volume_close(volume);
+	rbx_close(ctx);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -148,6 +169,7 @@ int main(void)
 		cmocka_unit_test(volume_with_one_replica_grows),
 		cmocka_unit_test(growth_that_cannot_be_is_refused),
 		cmocka_unit_test(volume_that_was_taken_over_does_not_grow),
+		cmocka_unit_test(size_that_too_few_have_accepted_is_none),
 	};
 
 	return cmocka_run_group_tests(tests, third_server_start, servers_stop);

@@ -320,6 +320,29 @@ static void half_renamed_volume_is_removed_from_all(void **state)
 	rbx_close(ctx);
 }
 
+/* A member, which has the former name; or a stranger, which may have the new one. It ends, so this
+ * is the last test. */
+static void server_that_is_away_keeps_its_names(void **state)
+{
+	struct rbx_context *ctx = tenant_context("peer_timeout_ms=1000");
+	char two[256];
+
+	(void)state;
+	strcpy(two, pool);
+	*strrchr(two, ',') = '\0';
+	assert_int_equal(rbx_volume_create(ctx, pool, "old", SIZE, NULL), 0);
+	assert_int_equal(rbx_volume_create(ctx, two, "other", SIZE, NULL), 0);
+	rbx_server_stop(servers[2]);
+	servers[2] = NULL;
+	assert_int_equal(rbx_volume_rename(ctx, pool, "other", "another"), -EHOSTUNREACH);
+	assert_non_null(strstr(rbx_last_error(), "may be none of the servers"));
+	assert_int_equal(rbx_volume_rename(ctx, two, "other", "another"), 0);
+	assert_int_equal(rbx_volume_rename(ctx, pool, "old", "new"), 0);
+	assert_int_equal(rbx_volume_create(ctx, two, "old", SIZE, NULL), -EEXIST);
+	assert_int_equal(rbx_volume_create(ctx, two, "other", SIZE, NULL), 0);
+	rbx_close(ctx);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -328,6 +351,7 @@ int main(void)
 		cmocka_unit_test(name_of_a_volume_beside_it_is_refused),
 		cmocka_unit_test(rename_that_was_interrupted_is_finished),
 		cmocka_unit_test(half_renamed_volume_is_removed_from_all),
+		cmocka_unit_test(server_that_is_away_keeps_its_names),
 	};
 
 	return cmocka_run_group_tests(tests, servers_start, servers_stop);
