@@ -8,6 +8,7 @@
 
 #include "client/emptied.h"
 #include "include/rdmabox/named_volume.h"
+#include "lib/volume/crowd.h"
 #include "tests/lib/volume/third_server.h"
 
 #define SIZE (3u * TENANT_SLAB_BYTES)
@@ -141,6 +142,36 @@ static void emptied_member_that_is_added_is_forgotten(void **state)
 	another_ends(*state);
 }
 
+/* As if a client had opened it, and had crashed. */
+static void client_crashes(struct rbx_context *ctx)
+{
+	struct rbx_crowd *crowd;
+	struct rbx_named named;
+	int i;
+
+	assert_int_equal(rbx_named_init(&named, "db", "a test"), 0);
+	assert_int_equal(rbx_crowd_open(ctx, pool, &crowd), 0);
+	assert_int_equal(rbx_crowd_look(crowd, &named), 0);
+	assert_int_equal(rbx_named_begin(&named, false), 0);
+	for (i = 0; i < SERVERS; i++)
+		assert_int_equal(rbx_named_grant(&named, crowd->sessions[i]), 0);
+	assert_int_equal(rbx_named_take_newest(&named), 0);
+	named.record.flags &= ~(uint32_t)RBX_WIRE_EVEN;
+	for (i = 0; i < SERVERS; i++)
+		assert_int_equal(rbx_named_accept(&named, crowd->sessions[i]), 0);
+	rbx_crowd_close(crowd);
+}
+
+/* It may still read from the former third one, so nobody but an open puts that OUT. */
+static void emptied_member_stays_if_the_client_has_crashed(void **state)
+{
+	client_crashes(*state);
+	server_ends(2);
+	third_starts_anew();
+	assert_int_equal(rbx_volume_members_add(*state, pool, "db", third), 0);
+	expect_members(*state, 4, 0);
+}
+
 /* The new server is one more, and the one that was not named is still there. */
 static void member_that_is_not_named_stays_if_a_server_is_added(void **state)
 {
@@ -214,6 +245,7 @@ int main(void)
 		EMPTIED_TEST(emptied_member_is_forgotten_by_the_open_that_misses_it),
 		EMPTIED_TEST(emptied_member_is_forgotten_by_a_later_open),
 		EMPTIED_TEST(emptied_member_that_is_added_is_forgotten),
+		EMPTIED_TEST(emptied_member_stays_if_the_client_has_crashed),
 		EMPTIED_TEST(member_that_is_not_named_stays_if_a_server_is_added),
 		EMPTIED_TEST(member_that_is_not_named_is_not_forgotten),
 		EMPTIED_TEST(emptied_member_is_replaced_when_its_address_answers),

@@ -155,6 +155,35 @@ static void servers_that_are_left_do_not_count(void **state)
 	rbx_close(ctx);
 }
 
+/* It is in the failure domain of another one, which is that of the other one alone now. */
+static void leaver_does_not_count_in_its_domain(void **state)
+{
+	static const char *const labels[SERVERS] = { "rack=1", "rack=2", "rack=1" };
+	struct rbx_context *ctx = tenant_context("");
+	struct rbx_server_options options;
+	struct rbx_server *racks[SERVERS];
+	struct rbx_volume *volume;
+	char list[512] = "";
+	int i, left;
+
+	(void)state;
+	for (i = 0; i < SERVERS; i++) {
+		tenant_server_options(&options);
+		strcpy(options.labels, labels[i]);
+		assert_int_equal(rbx_server_start(&racks[i], &options), 0);
+		strcat(strcat(list, i ? "," : ""), rbx_server_address(racks[i]));
+	}
+	make(ctx, list, 2, &volume);
+	while ((left = rbx_volume_move_off(volume, rbx_server_address(racks[0]))) > 0)
+		usleep(POLL_US);
+	assert_int_equal(left, 0);
+	read_all(volume, 1);
+	assert_int_equal(rbx_volume_close(volume), 0);
+	rbx_close(ctx);
+	for (i = 0; i < SERVERS; i++)
+		rbx_server_stop(racks[i]);
+}
+
 /* Nothing was had from it; but of two replicas there are always two servers. */
 static void server_that_has_nothing_is_removed(void **state)
 {
@@ -178,6 +207,7 @@ int main(void)
 		cmocka_unit_test(move_that_was_left_off_goes_on),
 		cmocka_unit_test(move_that_cannot_be_is_refused),
 		cmocka_unit_test(servers_that_are_left_do_not_count),
+		cmocka_unit_test(leaver_does_not_count_in_its_domain),
 		cmocka_unit_test(server_that_has_nothing_is_removed),
 	};
 
