@@ -9,6 +9,7 @@
 #include "core/limits.h"
 #include "lib/clock.h"
 #include "server/state.h"
+#include "tests/server/named_volume.h"
 #include "tests/server/raw_client.h"
 
 #define SLABS (3 * RBX_EVICTIONS_MAX)
@@ -40,12 +41,16 @@ static void drain(struct rbx_server *server)
 	rbx_control_thread_wake(server);
 }
 
-static void shrink(struct rbx_server *server)
+/* By one slab. Returns for how many somebody is asked. */
+static uint32_t shrink(struct rbx_server *server)
 {
+	uint32_t count;
+
 	pthread_mutex_lock(&server->lock);
-	rbx_lender_shrink(server->lender, 1, rbx_now_ns(), RBX_EVICT_GRACE_NS);
+	count = rbx_lender_shrink(server->lender, 1, rbx_now_ns(), RBX_EVICT_GRACE_NS);
 	pthread_mutex_unlock(&server->lock);
 	rbx_control_thread_wake(server);
+	return count;
 }
 
 /* In ms, of which some have passed when it is told. */
@@ -61,7 +66,7 @@ static void eviction_tells_how_long_there_is(void **state)
 	raw_client_arrive(&raw, &world);
 	raw_client_enter(&raw);
 	ask(&raw, RBX_WIRE_SLAB_MAP, RBX_WIRE_SLAB_LOAN);
-	shrink(world.server);
+	assert_int_equal(shrink(world.server), 1);
 	assert_true(raw_client_hear(&raw, &message));
 	assert_int_equal(message.type, RBX_WIRE_SLAB_EVICT);
 	assert_in_range(message.evict.grace_ms, grace_ms / 2, grace_ms);
@@ -110,11 +115,39 @@ static void evictions_wait_until_they_are_heard(void **state)
 	world_stop(&world);
 }
 
+static bool nobody_is_there(struct world *world)
+{
+	return world_stats(world).clients == 0;
+}
+
+/* Until it has another one, who can move its data. */
+static void volume_whose_writer_has_left_is_asked_for_nothing(void **state)
+{
+	struct rbx_session *writer;
+	struct rbx_loan loan;
+	struct world world;
+	struct rbx_qp *qp;
+
+	(void)state;
+	world_begin(&world);
+	writer = named_make(&world, &qp, &loan);
+	world.choice.ops->destroy_qp(qp);
+	rbx_session_close(writer);
+	world_wait(&world, nobody_is_there);
+	assert_int_equal(shrink(world.server), 0);
+	writer = world_session(&world);
+	assert_int_equal(named_open(writer, RBX_WIRE_OPEN_WRITE, "db", 2, NULL), 0);
+	assert_int_equal(shrink(world.server), 1);
+	rbx_session_close(writer);
+	world_stop(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(eviction_tells_how_long_there_is),
 		cmocka_unit_test(evictions_wait_until_they_are_heard),
+		cmocka_unit_test(volume_whose_writer_has_left_is_asked_for_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

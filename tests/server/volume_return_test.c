@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "tests/server/named_volume.h"
+#include "tests/server/memory_file_world.h"
 
 static int open_to_return(struct rbx_session *session, uint64_t epoch)
 {
@@ -216,6 +216,27 @@ static void drain_waits_for_a_volume_that_was_not_closed(void **state)
 	assert_int_equal(drained_with(RBX_WIRE_EVEN), 0);
 }
 
+/* It remembers the volume, but a writer that is there can do without it. */
+static void drain_of_a_server_that_remembers_waits_for_a_volume_that_is_open(void **state)
+{
+	struct rbx_wire_message accept;
+	struct rbx_session *session;
+	struct rbx_wire_volume volume;
+	struct world world;
+
+	(void)state;
+	begin(&world);
+	session = world_session(&world);
+	assert_int_equal(named_open(session, RBX_WIRE_OPEN_CREATE, "db", 1, &volume), 0);
+	accept = in_of_two_members(&world, &volume, 1, 2);
+	assert_int_equal(rbx_session_talk(session, &accept), 0);
+	assert_int_equal(rbx_server_drain(world.server, 1), -ETIMEDOUT);
+	rbx_session_close(session);
+	world_wait(&world, nobody_is_there);
+	assert_int_equal(rbx_server_drain(world.server, 1), 0);
+	end(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,6 +246,8 @@ int main(void)
 		cmocka_unit_test(who_has_not_looked_has_nothing_return),
 		cmocka_unit_test(drain_ends_when_a_writer_says_that_the_server_is_out),
 		cmocka_unit_test(drain_waits_for_a_volume_that_was_not_closed),
+		cmocka_unit_test(
+			drain_of_a_server_that_remembers_waits_for_a_volume_that_is_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
