@@ -27,6 +27,13 @@ static const char *const event_names[] = {
 	[RBX_EVENT_DATA_LOST] = "data-lost",
 };
 
+/* Others are there, and more may come. */
+static const char *name_of(enum rbx_event_kind kind)
+{
+	return (size_t)kind < sizeof(event_names) / sizeof(event_names[0]) ? event_names[kind] :
+									      rbx_event_name(kind);
+}
+
 void health_init(struct health *health, const char *spare)
 {
 	*health = (struct health){ .spare = spare };
@@ -42,7 +49,7 @@ void health_note(struct rbx_volume *volume, const struct rbx_event *event,
 	pthread_mutex_lock(&health->lock);
 	snprintf(health->lines[health->events_count++ % LINES_COUNT],
 		 sizeof(health->lines[0]), "event %s %s %" PRIu32 " slabs: %s",
-		 event_names[event->kind],
+		 name_of(event->kind),
 		 *event->server ? event->server : "-", event->slab_count,
 		 event->reason);
 	if (event->kind == RBX_EVENT_SERVER_DOWN)
