@@ -78,7 +78,7 @@ unfound 'etcd at .*RDMABOX_ETCD_USER_FILE'
 RDMABOX_ETCD_USER_FILE=user unfound 'etcd at .*password'
 echo root:first >user
 export RDMABOX_ETCD_USER_FILE=user
-expect_success pool status "$pool"
+answers || { show; fault "a user of etcd does not reach it"; }
 
 start_server --memory 64M --slab 4M --announce "$pool"
 up()
