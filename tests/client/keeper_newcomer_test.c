@@ -424,6 +424,9 @@ static void nobody_waits_for_a_volume_that_is_closed(void **state)
 	(void)turn(w);
 	assert_int_equal(waited(&waiter), -ECANCELED);
 	assert_int_equal(asks_of_others(), 0);
+	/* Nothing is asked any more that could be chosen later. */
+	rbx_keeper_close(&w->keeper);
+	assert_true(closed_with.flags & RBX_WIRE_EVEN);
 	end(w);
 }
 

@@ -4,6 +4,7 @@
  * lie.
  */
 #include "client/named.h"
+#include "client/removal.h"
 #include "client/returned.h"
 
 #include <errno.h>
@@ -411,6 +412,24 @@ static void removal_is_believed_by_the_id_alone(void **state)
 	assert_true(volume.record.flags & RBX_WIRE_REMOVED);
 }
 
+/* Another volume has the name by now. */
+static void volume_is_opened_after_a_removal_of_another_was_finished(void **state)
+{
+	static struct rbx_crowd crowd = { .count = 1, .has_removed = { true } };
+	const struct rbx_wire_volume volume = volume_of(ID + 1, 5);
+	struct rbx_named named = begun();
+
+	(void)state;
+	named.record.flags = RBX_WIRE_REMOVED;
+	assert_int_equal(rbx_removal_finish(&named, &crowd), 0);
+	assert_true(named.was_left);
+	rbx_named_hear_nothing(&named);
+	assert_int_equal(rbx_named_heard(&named, 1, &volume), 0);
+	assert_int_equal(rbx_named_begin(&named, false), 0);
+	assert_int_equal(grants(&named, &volume), 0);
+	assert_int_equal(server.asked.volume_open.mode, RBX_WIRE_OPEN_WRITE);
+}
+
 static uint32_t given_back_count(int err)
 {
 	const struct rbx_wire_label label = { .label = 1 };
@@ -448,6 +467,7 @@ int main(void)
 		cmocka_unit_test(record_that_differs_from_the_same_version_is_refused),
 		cmocka_unit_test(newer_record_is_compared_with_what_others_say_of_it),
 		cmocka_unit_test(removal_is_believed_by_the_id_alone),
+		cmocka_unit_test(volume_is_opened_after_a_removal_of_another_was_finished),
 		cmocka_unit_test(record_is_that_of_the_members_that_are_proposed),
 		cmocka_unit_test(labels_without_end_are_refused),
 		cmocka_unit_test(what_a_server_refuses_does_not_keep_the_rest_there),
