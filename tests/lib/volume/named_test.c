@@ -349,6 +349,33 @@ static void volumes_are_listed_by_name(void **state)
 }
 
 /* A server that dies takes its slabs with it, and nothing else. */
+/* Its last slab is not used to its end. */
+static void slabs_that_no_server_has_are_told_as_ranges(void **state)
+{
+	struct rbx_context *ctx = tenant_context("");
+	struct rbx_volume_range ranges[4] = { { 0 } };
+	struct rbx_volume_loss loss;
+	struct rbx_volume *volume;
+
+	(void)state;
+	assert_int_equal(rbx_volume_create(ctx, pool, "db", SIZE - PAGE, NULL), 0);
+	assert_int_equal(open_named(ctx, &volume, "db", 0), 0);
+	write_page(volume, SLAB);
+	write_page(volume, 3 * SLAB);
+	assert_int_equal(rbx_volume_close(volume), 0);
+	assert_int_equal(rbx_volume_loss_look(ctx, pool, "db", &loss, ranges, 4), 3);
+	assert_int_equal(loss.slabs, SLABS);
+	assert_int_equal(loss.slabs_found, 2);
+	assert_int_equal(ranges[0].offset, 0);
+	assert_int_equal(ranges[0].length_bytes, SLAB);
+	assert_int_equal(ranges[1].offset, 2 * SLAB);
+	assert_int_equal(ranges[1].length_bytes, SLAB);
+	assert_int_equal(ranges[2].offset, 4 * SLAB);
+	assert_int_equal(ranges[2].length_bytes, 3 * SLAB - PAGE);
+	assert_int_equal(rbx_volume_loss_look(ctx, pool, "db", &loss, ranges, 1), 3);
+	rbx_close(ctx);
+}
+
 static void dead_server_costs_its_slabs(void **state)
 {
 	struct rbx_context *ctx = tenant_context("peer_timeout_ms=500");
@@ -432,6 +459,8 @@ int main(void)
 						servers_stop),
 		cmocka_unit_test_setup_teardown(volumes_are_listed_by_name, servers_start,
 						servers_stop),
+		cmocka_unit_test_setup_teardown(slabs_that_no_server_has_are_told_as_ranges,
+						servers_start, servers_stop),
 		cmocka_unit_test_setup_teardown(dead_server_costs_its_slabs, servers_start,
 						servers_stop),
 	};
