@@ -19,7 +19,7 @@
 #define OUT 7u /* the incarnation of one that is OUT */
 #define FAILED "failed:1" /* the address of one that has FAILED */
 
-/* ---- The pool, in place of pool/pool.c and pool/worker.c: it is looked at once ---------------- */
+/* ---- The pool, which is looked at once, in place of pool/pool.c and pool/worker.c ----------- */
 
 static struct rbx_pool_member pool[2];
 static size_t pool_count;
