@@ -4,6 +4,7 @@
  */
 #include "client/session.h"
 
+#include "client/host.h"
 #include "client/session_state.h"
 #include "core/reject.h"
 
@@ -56,6 +57,7 @@ static int handshake_patiently(struct rbx_session *session)
 {
 	uint64_t end_ns = rbx_now_ns() + 2 * rbx_session_silence_ms(session) *
 						 RBX_NS_PER_MS;
+	char refusal[RBX_ERROR_BYTES];
 	uint32_t try;
 	int err;
 
@@ -65,8 +67,12 @@ static int handshake_patiently(struct rbx_session *session)
 		session->until_ns = end_ns;
 		err = rbx_session_handshake(session);
 		session->until_ns = 0;
+		/* The last try may have had little time. What the others met with is why. */
+		if (err == -ETIMEDOUT && try)
+			return rbx_error_again(-EBUSY, refusal);
 		if (err != -EBUSY || rbx_now_ns() + pause_ns >= end_ns)
 			return err;
+		rbx_text_copy(refusal, sizeof(refusal), rbx_error_text());
 		if (rbx_sessions_pause(session->sessions, pause_ns))
 			return -EINTR;
 	}

@@ -34,6 +34,11 @@ static inline void *rbx_memory_make(size_t bytes)
 	return calloc(1, bytes);
 }
 
+static inline void rbx_text_copy(char *to, size_t bytes, const char *from)
+{
+	snprintf(to, bytes, "%s", from);
+}
+
 static inline void rbx_memory_free(void *memory)
 {
 	free(memory);

@@ -131,6 +131,17 @@ int rbx_error(int err, const char *format, ...)
 	return err;
 }
 
+const char *rbx_error_text(void)
+{
+	return "";
+}
+
+int rbx_error_again(int err, const char *text)
+{
+	(void)text;
+	return err;
+}
+
 const char *rbx_status_text(int status)
 {
 	(void)status;
