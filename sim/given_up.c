@@ -16,7 +16,8 @@
  * If one more server is lost before the volume was opened again, it may have had the only copy of a
  * slab, and the volume stays shut.
  *
- * What servers have is looked at directly, before any of them is gone.
+ * What servers have is looked at directly, before any of them is gone; or when a client that lives on
+ * reaches only those, as it moves replicas until then.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -84,7 +85,7 @@ static bool is_any_in_left(const struct given_up *g)
 	return false;
 }
 
-static void found_look(struct given_up *g)
+void rbx_sim_given_up_find(struct given_up *g)
 {
 	g->is_found = calloc(g->slabs_count, sizeof(*g->is_found));
 	if (!g->is_found)
@@ -372,7 +373,7 @@ static void *close_it(void *arg)
 static void give_up_alone(struct given_up *g)
 {
 	rbx_sim_on(g->client->node, close_it, g);
-	found_look(g);
+	rbx_sim_given_up_find(g);
 	some_left_behind(g);
 	gone_power(g, false);
 	rbx_sim_on(g->client->node, give_up, g);
@@ -405,12 +406,10 @@ void rbx_sim_given_up(struct rbx_sim_client *client)
 	g.lives_on = lives_on(&g);
 	RBX_SIM_TRACE(client->node, "given-up", "certain", g.is_certain, "lives-on", g.lives_on);
 	rbx_sim_tally(RBX_SIM_TALLY_given_up, 1);
-	if (g.lives_on) {
-		found_look(&g);
+	if (g.lives_on)
 		rbx_sim_give_up_beside(&g);
-	} else {
+	else
 		give_up_alone(&g);
-	}
 	left_cut(&g, true);
 	rbx_sim_on(client->node, write_at_gone, &g);
 	left_cut(&g, false);

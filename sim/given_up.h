@@ -27,6 +27,8 @@ struct given_up {
 	bool is_cleared; /* it is zeros */
 };
 
+/* Looks which slabs those have that are left. */
+void rbx_sim_given_up_find(struct given_up *g);
 /* The operator gives up those that are gone, until it has happened. */
 void rbx_sim_give_up_at_last(struct given_up *g);
 /* All slabs are read, and written if told so: what is lost fails, and nothing else. */

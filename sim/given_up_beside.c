@@ -95,6 +95,7 @@ void rbx_sim_given_up_asked(void)
 	if (!asked_for || asked_for->node != rbx_sim_node())
 		return;
 	client_divide(asked_for, true);
+	rbx_sim_given_up_find(asked_for);
 	asked_for = NULL;
 }
 

@@ -37,6 +37,7 @@ beside 563 drain_waits_for_a_volume_that_was_not_closed partition=1
 outage 1259 the_simulator
 beside 363 the_simulator partition=1
 beside 1062 the_simulator partition=1
+given-up 33 the_simulator
 silence 600926 only_server_that_is_left_is_spared_while_a_slab_is_blank
 SEEDS
 exit "$failed"
