@@ -194,10 +194,16 @@ void rbx_keeper_again_go_on(struct rbx_keeper *keeper);
 
 /* ---- keeper.c, for the others ---------------------------------------------------------------- */
 
-/* What is sent to it fails from now on. */
-void rbx_keeper_failed(struct rbx_keeper *keeper, uint32_t server);
 /* The next version of the record is to be accepted by those servers that are left. */
 void rbx_keeper_propose(struct rbx_keeper *keeper);
+
+/* ---- keeper_judge.c, for the others ------------------------------------------------------------- */
+
+/* Servers that are suspects and not needed are put out. If that is not certain because others
+ * are silent, they wait until those are back or given up. Returns whether any waits. */
+bool rbx_keeper_judge(struct rbx_keeper *keeper, uint64_t now_ns);
+/* What is sent to it fails from now on. */
+void rbx_keeper_failed(struct rbx_keeper *keeper, uint32_t server);
 /* Whether the servers that are left can accept this record, without those that it puts OUT or that
  * have FAILED: it would wait for these. */
 bool rbx_keeper_is_acceptable(const struct rbx_keeper *keeper, const struct rbx_membership *next);

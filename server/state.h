@@ -62,7 +62,7 @@ struct rbx_owner {
 	uint32_t clients_count; /* entries of clients and volumes; 0: this one is free */
 	uint32_t volumes_count; /* named volumes that it has */
 	uint32_t volumes_ending; /* that it had, and whose slabs are being emptied */
-	uint32_t volumes_max; /* that it may have; as many may be ending */
+	uint32_t volumes_max; /* that it may have; it makes none while more than that are ending */
 	bool is_admin; /* it may list and remove volumes of others */
 	uint32_t next; /* in its chain, or of the free ones */
 	uint64_t quota_bytes; /* 0: none */
