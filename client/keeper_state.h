@@ -197,7 +197,7 @@ void rbx_keeper_again_go_on(struct rbx_keeper *keeper);
 /* The next version of the record is to be accepted by those servers that are left. */
 void rbx_keeper_propose(struct rbx_keeper *keeper);
 
-/* ---- keeper_judge.c, for the others ------------------------------------------------------------- */
+/* ---- keeper_judge.c, for the others --------------------------------------------------------- */
 
 /* Servers that are suspects and not needed are put out. If that is not certain because others
  * are silent, they wait until those are back or given up. Returns whether any waits. */

@@ -16,8 +16,8 @@
  * If one more server is lost before the volume was opened again, it may have had the only copy of a
  * slab, and the volume stays shut.
  *
- * What servers have is looked at directly, before any of them is gone; or when a client that lives on
- * reaches only those, as it moves replicas until then.
+ * What servers have is looked at directly, before any of them is gone; or when a client that lives
+ * on reaches only those, as it moves replicas until then.
  */
 #include <errno.h>
 #include <stdio.h>
