@@ -2,6 +2,8 @@
 /*
  * client_cut.c - a client that reaches no server for a while: it is cut off, or stands still.
  */
+#include "client/queue_pairs.h"
+#include "lib/volume/volume.h"
 #include "sim/sites.h"
 #include "sim/trace.h"
 #include "sim/world.h"
@@ -40,13 +42,28 @@ void rbx_sim_client_cut(const struct rbx_sim_client *client, uint64_t for_ns)
 	rbx_sim_after(&undo->event, for_ns);
 }
 
+static bool any_is_broken(const struct rbx_volume *volume)
+{
+	for (uint32_t i = 0; volume && i < volume->control.server_count; i++) {
+		const struct rbx_peer *peer = volume->control.servers[i].peer;
+
+		if (peer && (peer->recovery.state.phase == RBX_PEER_DRAINING ||
+			     peer->recovery.state.phase == RBX_PEER_RESUMING))
+			return true;
+	}
+	return false;
+}
+
+/* What a connection that is broken has for its tries is counted from its last message: other faults
+ * may have used most of it up. Looks without locks: no fiber runs meanwhile. */
 bool rbx_sim_client_is_away(const struct rbx_sim_client *client, enum rbx_sim_site site,
 			    uint64_t least_ns, uint64_t *for_ns)
 {
 	struct client_uncut *undo = &client_uncuts[client->index];
 	uint64_t quarter_ns = rbx_sim_world.lease_ms * RBX_SIM_MS / 4;
 
-	if (rbx_sim_now() < undo->rests_until_ns || !rbx_sim_site(site))
+	if (rbx_sim_now() < undo->rests_until_ns || any_is_broken(client->volume) ||
+	    any_is_broken(client->visited) || !rbx_sim_site(site))
 		return false;
 	*for_ns = rbx_sim_site_draw(site, least_ns, quarter_ns);
 	undo->rests_until_ns = rbx_sim_now() + *for_ns + 2 * quarter_ns;
