@@ -43,14 +43,15 @@ static void check_window(const struct rbx_sim_client *client)
 			     rbx_window_in_flight_bytes(window));
 }
 
-/* No slab of a server is used in two places. */
+/* No slab of a server is used in two places: not here and in one of those that follow. What comes
+ * before has looked at this one. */
 static void check_slab(const struct rbx_sim_client *client,
 		       const struct rbx_slab *slab, uint32_t slot)
 {
 	const struct rbx_volume_map *map = client->volume->control.flow.map;
 	const struct rbx_replica *mine = rbx_slab_replica(slab, slot);
 
-	for (uint32_t i = 0; i < map->slab_count; i++) {
+	for (uint32_t i = rbx_slab_index(slab); i < map->slab_count; i++) {
 		const struct rbx_slab *other = rbx_slab_at(&map->shape, i);
 
 		for (uint32_t j = 0; j < map->shape.slots; j++) {

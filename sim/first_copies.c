@@ -16,8 +16,6 @@
  * A blank slab is at no server. But if only one server is left to lend, its first write finds
  * no other, so that one counts as having it.
  */
-#include <stdio.h>
-
 #include "lib/volume/volume.h"
 #include "sim/world.h"
 
@@ -81,11 +79,8 @@ void rbx_sim_first_copies_look(const struct rbx_sim_client *client)
 static uint32_t node_of(const struct rbx_volume *volume, int server)
 {
 	const struct rbx_peer *peer = volume->control.servers[server].peer;
-	uint32_t node = 0;
 
-	if (peer)
-		(void)sscanf(rbx_peer_name(peer), "n%u:", &node);
-	return node;
+	return peer ? rbx_sim_node_of_peer(peer) : 0;
 }
 
 /* The index of the only server that is left to lend; -1: there is none, or several. */

@@ -7,8 +7,6 @@
  * racks. So whenever a replica is placed there are servers in as many racks as it takes, none of
  * them slow or away. Then no slab may have two replicas in one rack, and no page is lost with it.
  */
-#include <stdio.h>
-
 #include "lib/volume/volume.h"
 #include "sim/fail.h"
 #include "sim/sites.h"
@@ -35,8 +33,10 @@ static int rack_of(const struct rbx_volume *volume, uint32_t server)
 	const struct rbx_peer *peer = control->servers[server].peer;
 	uint32_t node;
 
-	if (!peer || rbx_upkeep_server_is_down(&control->upkeep, server) ||
-	    sscanf(rbx_peer_name(peer), "n%u:", &node) != 1)
+	if (!peer || rbx_upkeep_server_is_down(&control->upkeep, server))
+		return -1;
+	node = rbx_sim_node_of_peer(peer);
+	if (!node)
 		return -1;
 	return (int)rbx_sim_rack_of_node(node);
 }

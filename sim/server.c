@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/peer.h"
 #include "server/state.h"
 #include "server/volume_state.h"
 #include "sim/descriptors.h"
@@ -166,6 +167,19 @@ void rbx_sim_servers_name(char *servers, bool all)
 			at += (size_t)sprintf(servers + at, "%sn%u:7000",
 					      at ? "," : "",
 					      rbx_sim_world.servers[i].node);
+}
+
+/* Not by sscanf(): it is asked after many an event. */
+uint32_t rbx_sim_node_of_peer(const struct rbx_peer *peer)
+{
+	const char *at = rbx_peer_name(peer);
+	uint32_t node = 0;
+
+	if (*at++ != 'n')
+		return 0;
+	while (*at >= '0' && *at <= '9')
+		node = node * 10 + (uint32_t)(*at++ - '0');
+	return *at == ':' ? node : 0;
 }
 
 uint32_t rbx_sim_servers_up(void)

@@ -182,6 +182,8 @@ void rbx_sim_server_start(struct rbx_sim_server *server);
 void rbx_sim_server_stop(struct rbx_sim_server *server);
 void rbx_sim_server_power_off(struct rbx_sim_server *server);
 uint32_t rbx_sim_servers_up(void);
+/* The node of a server, by the name of a peer, "n3:7000"; 0: it is none. */
+uint32_t rbx_sim_node_of_peer(const struct rbx_peer *peer);
 /* "n1:7000,n2:7000": the servers that have power; or all. Or where they announce themselves. */
 void rbx_sim_servers_name(char *servers, bool all);
 /* Slabs lent to all clients. Takes the server's lock: only from a fiber. */
