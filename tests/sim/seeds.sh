@@ -8,7 +8,8 @@
 # With --to it is a long proof: all seeds below that number, in slices of 1,000, one of each
 # scenario in turn. A slice that is done is a line of the record: scenario, first seed, seeds,
 # seeds that failed, seconds. It is not done again, so the proof may be stopped at any time, and
-# goes on where it was. What failed is printed.
+# goes on where it was. What failed is printed. FILE.counts has what was counted, of which
+# tests/sim/proof_tables makes the tables of sim/PROOF.md, as it does of all that this prints.
 #
 # Usage: tests/sim/seeds.sh [--seeds N] RDMABOX SCENARIO...
 #        tests/sim/seeds.sh --to SEED --record FILE RDMABOX SCENARIO...
@@ -47,6 +48,7 @@ slice_prove()
 		return
 	fi
 	grep -A 1 '^rdmabox sim --seed' <<<"$said"
+	printf '%s\n%s\n' "$scenario" "$said" >>"$record.counts"
 	echo "$scenario $first $done_count $bad_count $((SECONDS - began))" | tee -a "$record"
 }
 
