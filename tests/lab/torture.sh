@@ -7,7 +7,7 @@
 # no file has other contents than were written. Not among the tests of the lab, as it is meant to
 # run for long:
 #
-#	lab/vm --kernel 6.12 --build build/gcc --timeout 900 -- bash /host/tests/lab/torture.sh 600
+#	lab/vm --kernel 6.12 --build build/gcc --timeout 1100 -- bash /host/tests/lab/torture.sh 600
 
 . "$(dirname "$(readlink -f "$0")")/kernel.sh"
 
