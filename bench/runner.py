@@ -318,7 +318,7 @@ def make_parser(description):
     parser.add_argument("--quick", action="store_true",
                         help="short runs, three repeats: shows the order, not the figures")
     parser.add_argument("--runtime", type=float, metavar="S", help="of a run (2, quick 0.4)")
-    parser.add_argument("--repeats", type=int, metavar="N", help="of each run (5, quick 3)")
+    parser.add_argument("--repeats", type=int, metavar="N", help="of each run (5, quick or in the lab 3)")
     parser.add_argument("--json", metavar="FILE|-", help="write all figures as JSON")
     parser.add_argument("--build", default=os.path.join(REPOSITORY, "build", "release"),
                         metavar="DIR", help="build directory (build/release)")
@@ -410,11 +410,12 @@ def main(parser, ask, lab_repeats=LAB_REPEATS):
     end_by_signals()
     if options.lab and not options.in_lab:
         return run_in_lab(options)
+    repeats = 3 if options.quick else 5
     options.runtime_s = options.runtime or (0.4 if options.quick else 2.0)
-    options.repeats = options.repeats or (3 if options.quick else 5)
     if options.in_lab:
         options.runtime_s = LAB_RUNTIME_S
-        options.repeats = min(options.repeats, lab_repeats)
+        repeats = min(repeats, lab_repeats)
+    options.repeats = options.repeats or repeats
     table_to = sys.stderr if options.json == "-" else sys.stdout
     found = []
     try:
