@@ -44,6 +44,24 @@ int rbx_region_register(struct rbx_context *ctx, void *addr, size_t length,
  */
 void rbx_region_release(struct rbx_region *region);
 
+/**
+ * rbx_memory_changed() - tells that memory is no longer what it was.
+ * @addr: any address of it; need not be mapped
+ * @length: bytes, at least 1
+ *
+ * For allocators. The library keeps registrations of buffers to use them again, and must
+ * forget those of memory that is unmapped, moved or discarded. Call this before the memory is
+ * given back to the system. A registration that began before the call is not used for a
+ * request that is submitted after it. Regions and requests that are outstanding are not
+ * affected. The call is not needed if memory_monitor sees the change by itself.
+ *
+ * Returns 0, or:
+ *	-EINVAL: the range is empty or wraps around
+ * Context: any thread, callbacks too, and with locks of an allocator held: it allocates
+ *	nothing. May block shortly while another change is told.
+ */
+int rbx_memory_changed(void *addr, size_t length);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * internal.h - what a source of changes and the monitor need of each other.
+ *
+ * A source tells so:
+ *
+ *	rbx_monitor_tell_begin()	look-ups wait from now on
+ *	learn of the change, so that the thread that makes it may go on
+ *	rbx_monitor_tell()		once for each range
+ *	rbx_monitor_tell_end()
+ */
+#ifndef RBX_LIB_MONITOR_INTERNAL_H
+#define RBX_LIB_MONITOR_INTERNAL_H
+
+#include "lib/monitor/monitor.h"
+
+void rbx_monitor_tell_begin(void);
+void rbx_monitor_tell(uintptr_t start, uintptr_t end);
+/* The same, of pages that the kernel discards only after it was told (userfaultfd.c). */
+void rbx_monitor_tell_early(uintptr_t start, uintptr_t end);
+void rbx_monitor_tell_end(void);
+
+/* Start and stop the source. 0 or -errno with a text that says how to mend it. */
+int rbx_userfaultfd_open(char *text, size_t size_bytes);
+void rbx_userfaultfd_close(void);
+/* In a child: its copies of the descriptors belong to the parent's source. */
+void rbx_userfaultfd_forget(void);
+
+/* Whole pages. The lock of the monitor is held. 0 or -errno. */
+int rbx_userfaultfd_register(uintptr_t start, uintptr_t end);
+void rbx_userfaultfd_unregister(uintptr_t start, uintptr_t end);
+
+/* Whether some thread is between the start of a change and the end of its wait. */
+bool rbx_userfaultfd_is_changing(void);
+
+/* 0; -EFAULT: not all is mapped; -EOPNOTSUPP: a file is mapped there; or another -errno. The
+ * lock of the monitor is held, as a buffer of this file is used. */
+int rbx_mappings_check(uintptr_t start, uintptr_t end);
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * userfaultfd.c - the kernel tells of changes.
+ *
+ * A mapping is registered for write-protection faults, and nothing is ever protected. So no
+ * page fault comes here, only the events that userfaultfd sends besides:
+ *
+ *	UNMAP	munmap(), mmap(MAP_FIXED) over it, shrinking mremap(), brk()
+ *	REMAP	mremap() that moves
+ *	REMOVE	madvise() with MADV_DONTNEED, MADV_FREE or MADV_REMOVE
+ *
+ * UFFD_USER_MODE_ONLY forbids faults of the kernel, which do not come either. With it,
+ * userfaultfd needs no privilege since 5.11. Anonymous memory can be registered since 5.7,
+ * shared memory since 5.19; what shmat() attaches cannot. EVENT_FORK is not asked for: it
+ * needs privilege, and a mapping is not registered any more in a child.
+ *
+ * The order is what counts. The thread that makes the change waits until the event is read.
+ * It may go on as soon as it is read, not when the listeners know. So the thread of the monitor
+ * polls, then closes the gate, and only then reads (monitor.h).
+ *
+ * UNMAP and REMAP come when the change is done. REMOVE comes before: the kernel discards the
+ * pages after the event was read, and says nothing when it has. A registration that is made
+ * between would pin the pages that go. So the range is in doubt for a while (monitor.c).
+ *
+ * Ends: close() lets go every thread that waits. The kernel stops watching.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/userfaultfd.h>
+
+#include "lib/monitor/internal.h"
+
+/* Events that are read at once. */
+#define BATCH 16u
+
+#define FEATURES \
+	(UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMAP | UFFD_FEATURE_EVENT_REMOVE)
+
+static struct {
+	int fd;
+	int stop_fd; /* an eventfd; readable: the thread ends */
+	pthread_t thread;
+	uint32_t events_count; /* atomic: read so far */
+} source = { .fd = -1, .stop_fd = -1 };
+
+static void handle(const struct uffd_msg *message)
+{
+	switch (message->event) {
+	case UFFD_EVENT_UNMAP:
+		rbx_monitor_tell(message->arg.remove.start, message->arg.remove.end);
+		break;
+	case UFFD_EVENT_REMAP:
+		rbx_monitor_tell(message->arg.remap.from,
+				 message->arg.remap.from + message->arg.remap.len);
+		break;
+	case UFFD_EVENT_REMOVE:
+		rbx_monitor_tell_early(message->arg.remove.start, message->arg.remove.end);
+		break;
+	default:
+		/* Nothing is protected, so there is no fault; no other event was asked for. */
+		RBX_ASSERT(false);
+	}
+}
+
+/* Reads what there is, up to a batch: the gate is not held for ever if changes go on. */
+static void read_events(void)
+{
+	struct uffd_msg messages[BATCH];
+	ssize_t bytes;
+
+	rbx_monitor_tell_begin();
+	bytes = read(source.fd, messages, sizeof(messages));
+	for (ssize_t at = 0; at + (ssize_t)sizeof(messages[0]) <= bytes;
+	     at += sizeof(messages[0])) {
+		handle(&messages[at / (ssize_t)sizeof(messages[0])]);
+		RBX_ADD_RELAXED(&source.events_count, 1);
+	}
+	rbx_monitor_tell_end();
+}
+
+static void *monitor_main(void *arg)
+{
+	struct pollfd fds[] = {
+		{ .fd = source.fd, .events = POLLIN },
+		{ .fd = source.stop_fd, .events = POLLIN },
+	};
+
+	(void)arg;
+	for (;;) {
+		if (poll(fds, 2, -1) < 0)
+			continue; /* a signal: of a debugger, as all others are blocked */
+		if (fds[1].revents)
+			return NULL;
+		if (fds[0].revents)
+			read_events();
+	}
+}
+
+/* The program's signals go to the program's threads. */
+static int start_thread(void)
+{
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = -pthread_create(&source.thread, NULL, monitor_main, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return err;
+}
+
+static int explain(int err, const char *what, char *text, size_t size_bytes)
+{
+	const char *fix = "";
+
+	if (err == -ENOSYS)
+		fix = "; the kernel was built without CONFIG_USERFAULTFD, or a seccomp filter answers so";
+	else if (err == -EPERM)
+		fix = "; a seccomp filter, as containers have it, forbids it: allow userfaultfd, or before 5.11 sysctl vm.unprivileged_userfaultfd=1";
+	else if (err == -EINVAL)
+		fix = "; the kernel is too old (5.11 is needed), or has no write protection by userfaultfd";
+	snprintf(text, size_bytes, "%s: %s%s", what, strerror(-err), fix);
+	return err;
+}
+
+static int open_descriptors(char *text, size_t size_bytes)
+{
+	struct uffdio_api api = { .api = UFFD_API, .features = FEATURES };
+
+	source.fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+	if (source.fd < 0)
+		return explain(-errno, "userfaultfd()", text, size_bytes);
+	if (ioctl(source.fd, UFFDIO_API, &api))
+		return explain(-errno, "UFFDIO_API", text, size_bytes);
+	source.stop_fd = eventfd(0, EFD_CLOEXEC);
+	if (source.stop_fd < 0)
+		return explain(-errno, "eventfd()", text, size_bytes);
+	return 0;
+}
+
+static void close_descriptors(void)
+{
+	if (source.stop_fd >= 0)
+		close(source.stop_fd);
+	if (source.fd >= 0)
+		close(source.fd);
+	source.fd = -1;
+	source.stop_fd = -1;
+}
+
+/* Watches a page, writes to it and unmaps it: an event must have been read when munmap()
+ * returns. The counter is raised after the read, so wait for the end of the telling. */
+static int try_event(char *text, size_t size_bytes)
+{
+	size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+	uint32_t before = RBX_LOAD_RELAXED(&source.events_count);
+	char *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int err;
+
+	if (page == MAP_FAILED)
+		return explain(-errno, "mmap() of a page", text, size_bytes);
+	err = rbx_userfaultfd_register((uintptr_t)page, (uintptr_t)page + bytes);
+	if (!err)
+		page[0] = 1;
+	munmap(page, bytes);
+	if (err)
+		return explain(err, "UFFDIO_REGISTER", text, size_bytes);
+	rbx_monitor_wait();
+	if (RBX_LOAD_RELAXED(&source.events_count) != before)
+		return 0;
+	snprintf(text, size_bytes, "userfaultfd: no event came when a watched page was unmapped");
+	return -ENOTSUP;
+}
+
+int rbx_userfaultfd_open(char *text, size_t size_bytes)
+{
+	int err = open_descriptors(text, size_bytes);
+
+	if (err)
+		goto out_close;
+	err = start_thread();
+	if (err) {
+		explain(err, "pthread_create()", text, size_bytes);
+		goto out_close;
+	}
+	err = try_event(text, size_bytes);
+	if (err)
+		rbx_userfaultfd_close();
+	return err;
+
+out_close:
+	close_descriptors();
+	return err;
+}
+
+void rbx_userfaultfd_close(void)
+{
+	uint64_t one = 1;
+
+	if (write(source.stop_fd, &one, sizeof(one)) == (ssize_t)sizeof(one))
+		pthread_join(source.thread, NULL);
+	close_descriptors();
+}
+
+void rbx_userfaultfd_forget(void)
+{
+	close_descriptors();
+}
+
+int rbx_userfaultfd_register(uintptr_t start, uintptr_t end)
+{
+	struct uffdio_register range = {
+		.range = { .start = start, .len = end - start },
+		.mode = UFFDIO_REGISTER_MODE_WP,
+	};
+
+	return ioctl(source.fd, UFFDIO_REGISTER, &range) ? -errno : 0;
+}
+
+void rbx_userfaultfd_unregister(uintptr_t start, uintptr_t end)
+{
+	struct uffdio_range range = { .start = start, .len = end - start };
+
+	/* It fails if something else is mapped there by now, which is not watched anyway. */
+	(void)ioctl(source.fd, UFFDIO_UNREGISTER, &range);
+}
+
+/*
+ * The kernel counts the changes of watched memory that are under way. The count goes up with
+ * the lock of the address space held, before anything is unmapped. It goes down when the
+ * waiting thread runs again after its event was read. There is no call to ask for it. But
+ * UFFDIO_WRITEPROTECT looks at it first, and fails with EAGAIN unless it is 0. Without an
+ * argument it then does nothing but to fail with EFAULT.
+ */
+bool rbx_userfaultfd_is_changing(void)
+{
+	return ioctl(source.fd, UFFDIO_WRITEPROTECT, NULL) && errno != EFAULT;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * listen_test.c - which source of changes a listener gets, and what it is told if the system
+ * refuses one.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+
+#include <cmocka.h>
+
+#include "include/rdmabox/rdmabox.h"
+#include "tests/lib/monitor/stand_in.h"
+
+static struct stand_in cache;
+
+/* One source serves all listeners. */
+static void auto_takes_userfaultfd(void **state)
+{
+	struct stand_in other;
+
+	(void)state;
+	stand_in_open(&cache, RBX_MONITOR_AUTO);
+	stand_in_open(&other, RBX_MONITOR_USERFAULTFD);
+	assert_int_equal(cache.listener.source, RBX_MONITOR_USERFAULTFD);
+	assert_int_equal(other.listener.source, RBX_MONITOR_USERFAULTFD);
+	assert_non_null(strstr(cache.listener.why, "userfaultfd"));
+	stand_in_close(&cache);
+	stand_in_close(&other);
+}
+
+/* With no source nothing can be watched; the program can tell all the same. */
+static void none_watches_nothing(void **state)
+{
+	uint8_t *addr = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			     -1, 0);
+
+	(void)state;
+	stand_in_open(&cache, RBX_MONITOR_NONE);
+	assert_int_equal(cache.listener.source, RBX_MONITOR_NONE);
+	assert_int_equal(rbx_monitor_watch(&cache.listener, addr, PAGE), -EOPNOTSUPP);
+	assert_true(rbx_monitor_is_settled(&cache.listener));
+	assert_int_equal(rbx_memory_changed(addr, PAGE), 0);
+	assert_int_equal(stand_in_told(&cache), 1);
+	stand_in_close(&cache);
+	munmap(addr, PAGE);
+	assert_int_equal(rbx_memory_changed(addr, PAGE), 0);
+	assert_int_equal(stand_in_told(&cache), 1);
+}
+
+static void listeners_have_a_bound(void **state)
+{
+	static struct stand_in many[RBX_MONITOR_LISTENERS_MAX];
+
+	(void)state;
+	for (uint32_t i = 0; i < RBX_MONITOR_LISTENERS_MAX; i++)
+		stand_in_open(&many[i], RBX_MONITOR_AUTO);
+	cache.listener.changed = many[0].listener.changed;
+	assert_int_equal(rbx_monitor_listen(&cache.listener, RBX_MONITOR_AUTO), -ENOSPC);
+	for (uint32_t i = 0; i < RBX_MONITOR_LISTENERS_MAX; i++)
+		stand_in_close(&many[i]);
+}
+
+static void modes_are_parsed(void **state)
+{
+	static const char *const names[] = { "auto", "userfaultfd", "hooks", "none" };
+	enum rbx_monitor_mode mode;
+
+	(void)state;
+	for (unsigned int i = 0; i < 4; i++) {
+		assert_int_equal(rbx_monitor_mode_parse(names[i], &mode), 0);
+		assert_int_equal(mode, i);
+	}
+	assert_int_equal(rbx_monitor_mode_parse("uffd", &mode), -EINVAL);
+	assert_string_equal(rbx_last_error(),
+			    "memory_monitor=uffd: must be one of auto|userfaultfd|hooks|none");
+}
+
+/* As containers do it. */
+static void forbid_userfaultfd(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_userfaultfd, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(code) / sizeof(code[0]), code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		_exit(10);
+}
+
+/* Exit codes, as the child is not a test of its own. */
+static int look_at_refused(void)
+{
+	char text[256];
+
+	cache.listener.changed = NULL;
+	forbid_userfaultfd();
+	if (rbx_monitor_try_userfaultfd(text, sizeof(text)) != -EPERM ||
+	    !strstr(text, "allow userfaultfd"))
+		return 1;
+	stand_in_open(&cache, RBX_MONITOR_AUTO);
+	if (cache.listener.source != RBX_MONITOR_NONE || !strstr(cache.listener.why, "seccomp"))
+		return 2;
+	stand_in_close(&cache);
+	if (rbx_monitor_listen(&cache.listener, RBX_MONITOR_USERFAULTFD) != -EPERM ||
+	    !strstr(rbx_last_error(), "allow userfaultfd"))
+		return 3;
+	return 0;
+}
+
+static void refusal_is_told_with_its_fix(void **state)
+{
+	int status;
+	pid_t child = fork();
+
+	(void)state;
+	if (child == 0)
+		_exit(look_at_refused());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(auto_takes_userfaultfd),
+		cmocka_unit_test(none_watches_nothing),
+		cmocka_unit_test(listeners_have_a_bound),
+		cmocka_unit_test(modes_are_parsed),
+		cmocka_unit_test(refusal_is_told_with_its_fix),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
