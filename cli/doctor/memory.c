@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Memory: how much of it may be pinned, whether slabs get huge pages, and how many NUMA
- * nodes there are.
+ * Memory: how much of it may be pinned, whether the kernel tells of changes, whether slabs
+ * get huge pages, and how many NUMA nodes there are.
  *
  * An RDMA device needs pinned memory: a client pins its staging memory, a server all that
  * it lends. The software device needs none.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/userfaultfd.h>
 
 #include "cli/doctor/doctor.h"
 
@@ -70,6 +77,43 @@ static void add_memlock(struct doctor *doctor)
 		   "a systemd unit: LimitMEMLOCK=infinity");
 }
 
+/* As lib/monitor/userfaultfd.c opens it. 0 or an errno. */
+static int try_userfaultfd(void)
+{
+	struct uffdio_api api = {
+		.api = UFFD_API,
+		.features = UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMAP |
+			    UFFD_FEATURE_EVENT_REMOVE,
+	};
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+	int err;
+
+	if (fd < 0)
+		return errno;
+	err = ioctl(fd, UFFDIO_API, &api) ? errno : 0;
+	close(fd);
+	return err;
+}
+
+/* The sysctl vm.unprivileged_userfaultfd need not be set since 5.11. */
+static void add_memory_monitor(struct doctor *doctor)
+{
+	struct doctor_finding *finding = doctor_add(doctor, DOCTOR_OK, "memory monitor");
+	int err = try_userfaultfd();
+
+	if (!err) {
+		doctor_value(finding, "userfaultfd tells when memory is unmapped");
+		return;
+	}
+	finding->status = DOCTOR_WARN;
+	doctor_value(finding, "none: userfaultfd: %s; registrations are not kept", strerror(err));
+	if (err == EPERM)
+		doctor_fix(finding, "allow the system call userfaultfd in the seccomp filter of "
+				    "the container or systemd unit");
+	else
+		doctor_fix(finding, "boot a kernel of 5.11 or newer with CONFIG_USERFAULTFD");
+}
+
 #define HUGE_PAGES "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages"
 
 /* A server puts slabs on huge pages: those that the system has reserved, or else those
@@ -120,6 +164,7 @@ static void add_numa(struct doctor *doctor)
 void doctor_memory(struct doctor *doctor)
 {
 	add_memlock(doctor);
+	add_memory_monitor(doctor);
 	add_huge_pages(doctor);
 	add_numa(doctor);
 }
