@@ -44,6 +44,9 @@
 /* Events that are read at once. */
 #define BATCH 16u
 
+/* How long the trial waits for its event. It comes at once, if at all. */
+#define TRIAL_MS 10000
+
 #define FEATURES \
 	(UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMAP | UFFD_FEATURE_EVENT_REMOVE)
 
@@ -51,7 +54,6 @@ static struct {
 	int fd;
 	int stop_fd; /* an eventfd; readable: the thread ends */
 	pthread_t thread;
-	uint32_t events_count; /* atomic: read so far */
 } source = { .fd = -1, .stop_fd = -1 };
 
 static void handle(const struct uffd_msg *message)
@@ -82,10 +84,8 @@ static void read_events(void)
 	rbx_monitor_tell_begin();
 	bytes = read(source.fd, messages, sizeof(messages));
 	for (ssize_t at = 0; at + (ssize_t)sizeof(messages[0]) <= bytes;
-	     at += sizeof(messages[0])) {
+	     at += (ssize_t)sizeof(messages[0]))
 		handle(&messages[at / (ssize_t)sizeof(messages[0])]);
-		RBX_ADD_RELAXED(&source.events_count, 1);
-	}
 	rbx_monitor_tell_end();
 }
 
@@ -108,14 +108,14 @@ static void *monitor_main(void *arg)
 }
 
 /* The program's signals go to the program's threads. */
-static int start_thread(void)
+static int start_thread(pthread_t *thread, void *(*main_of)(void *), void *arg)
 {
 	sigset_t all, before;
 	int err;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = -pthread_create(&source.thread, NULL, monitor_main, NULL);
+	err = -pthread_create(thread, NULL, main_of, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return err;
 }
@@ -159,27 +159,81 @@ static void close_descriptors(void)
 	source.stop_fd = -1;
 }
 
-/* Watches a page, writes to it and unmaps it: an event must have been read when munmap()
- * returns. The counter is raised after the read, so wait for the end of the telling. */
+/* A page that another thread unmaps, as that thread has to wait. */
+struct trial {
+	pthread_mutex_t start; /* held until it may unmap */
+	pthread_t thread;
+	char *page;
+	size_t bytes;
+	bool was_told;
+	bool was_counted;
+};
+
+static void *unmap_page(void *arg)
+{
+	struct trial *trial = arg;
+
+	pthread_mutex_lock(&trial->start);
+	munmap(trial->page, trial->bytes);
+	pthread_mutex_unlock(&trial->start);
+	return NULL;
+}
+
+/* The gate is closed meanwhile, so that the event stays unread. */
+static void watch_the_unmap(struct trial *trial)
+{
+	struct pollfd event = { .fd = source.fd, .events = POLLIN };
+
+	rbx_monitor_tell_begin();
+	pthread_mutex_unlock(&trial->start);
+	trial->was_told = poll(&event, 1, TRIAL_MS) == 1;
+	trial->was_counted = rbx_userfaultfd_is_changing();
+	rbx_monitor_tell_end();
+	pthread_join(trial->thread, NULL);
+	trial->was_counted = trial->was_counted && !rbx_userfaultfd_is_changing();
+}
+
+/* The thread is made before the gate is closed: nothing may be allocated then. */
+static int run_trial(struct trial *trial)
+{
+	int err = rbx_userfaultfd_register((uintptr_t)trial->page,
+					   (uintptr_t)trial->page + trial->bytes);
+
+	if (err)
+		return err;
+	trial->page[0] = 1; /* no fault comes of it, or this thread would wait here */
+	pthread_mutex_lock(&trial->start);
+	err = start_thread(&trial->thread, unmap_page, trial);
+	if (err)
+		pthread_mutex_unlock(&trial->start);
+	else
+		watch_the_unmap(trial);
+	return err;
+}
+
+/* A watched page is unmapped: an event must come, the kernel must count the change while the
+ * event is unread, and must not when all is over. */
 static int try_event(char *text, size_t size_bytes)
 {
-	size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
-	uint32_t before = RBX_LOAD_RELAXED(&source.events_count);
-	char *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct trial trial = {
+		.start = PTHREAD_MUTEX_INITIALIZER,
+		.bytes = (size_t)sysconf(_SC_PAGESIZE),
+	};
 	int err;
 
-	if (page == MAP_FAILED)
+	trial.page = mmap(NULL, trial.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+	if (trial.page == MAP_FAILED)
 		return explain(-errno, "mmap() of a page", text, size_bytes);
-	err = rbx_userfaultfd_register((uintptr_t)page, (uintptr_t)page + bytes);
-	if (!err)
-		page[0] = 1;
-	munmap(page, bytes);
-	if (err)
-		return explain(err, "UFFDIO_REGISTER", text, size_bytes);
-	rbx_monitor_wait();
-	if (RBX_LOAD_RELAXED(&source.events_count) != before)
+	err = run_trial(&trial);
+	if (err) {
+		munmap(trial.page, trial.bytes);
+		return explain(err, "the trial of userfaultfd", text, size_bytes);
+	}
+	if (trial.was_told && trial.was_counted)
 		return 0;
-	snprintf(text, size_bytes, "userfaultfd: no event came when a watched page was unmapped");
+	snprintf(text, size_bytes, "userfaultfd: %s when a watched page was unmapped; this kernel cannot be used",
+		 trial.was_told ? "the change was not counted" : "no event came");
 	return -ENOTSUP;
 }
 
@@ -189,7 +243,7 @@ int rbx_userfaultfd_open(char *text, size_t size_bytes)
 
 	if (err)
 		goto out_close;
-	err = start_thread();
+	err = start_thread(&source.thread, monitor_main, NULL);
 	if (err) {
 		explain(err, "pthread_create()", text, size_bytes);
 		goto out_close;

@@ -162,6 +162,22 @@ static void moving_is_told(void **state)
 	munmap(to, PAGES * PAGE);
 }
 
+/* The mapping stays, with new pages; only REMAP tells of it. */
+static void moving_the_pages_alone_is_told(void **state)
+{
+	uint8_t *addr = map_cached(0);
+	uint8_t *to = mremap(addr, PAGES * PAGE, PAGES * PAGE, MREMAP_MAYMOVE | MREMAP_DONTUNMAP,
+			     NULL);
+
+	(void)state;
+	assert_ptr_not_equal(to, MAP_FAILED);
+	pages_stamp(addr, PAGES, NEW);
+	expect_words(addr, PAGES, NEW);
+	expect_words(to, PAGES, OLD);
+	munmap(addr, PAGES * PAGE);
+	munmap(to, PAGES * PAGE);
+}
+
 /* What another mapping is moved over is gone, too. */
 static void moving_over_is_told(void **state)
 {
@@ -464,6 +480,7 @@ int main(void)
 		WATCHED(unmap_of_a_hole_is_told),
 		WATCHED(mapping_over_is_told),
 		WATCHED(moving_is_told),
+		WATCHED(moving_the_pages_alone_is_told),
 		WATCHED(moving_over_is_told),
 		WATCHED(growing_that_moves_is_told),
 		WATCHED(shrinking_is_told),
