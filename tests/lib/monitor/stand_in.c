@@ -113,7 +113,6 @@ void stand_in_close(struct stand_in *cache)
 	reap(cache, REGION_DROPPED);
 	rbx_monitor_leave(&cache->listener);
 	pinning_close(&cache->device);
-	pthread_mutex_destroy(&cache->lock);
 }
 
 /* Reads what the pages of a registration hold. The lock is held. */

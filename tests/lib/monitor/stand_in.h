@@ -19,6 +19,10 @@
 #define STAND_IN_REGIONS_MAX 64
 #define PAGE 4096u
 
+/* Where nobody maps anything by chance, as run-time libraries of sanitizers do: what a test
+ * has unmapped is free until it maps there again. A hint for mmap(). */
+#define TEST_ADDRESSES 0x7e9000000000ull
+
 enum region_state {
 	REGION_FREE,
 	REGION_REGISTERING, /* changed() may mark it, nobody finds it */

@@ -142,7 +142,7 @@ static void change_in_a_race(void (*change)(void))
 {
 	pthread_t thread;
 
-	storm.addr = map(NULL, 0);
+	storm.addr = map((void *)(uintptr_t)TEST_ADDRESSES, 0);
 	assert_int_equal(pthread_create(&thread, NULL, look_on, NULL), 0);
 	for (uint32_t round = 0; round < ROUNDS; round++) {
 		change();
