@@ -26,6 +26,13 @@
 #define OLD 0x1111111111111111ull
 #define NEW 0x2222222222222222ull
 
+/* Asked by the run-time library of TSan: here a child of fork() starts threads. */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+	return "die_after_fork=0";
+}
+
 static struct stand_in cache;
 
 /* at: NULL for addresses that no test has had. */
