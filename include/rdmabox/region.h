@@ -51,9 +51,10 @@ void rbx_region_release(struct rbx_region *region);
  *
  * For allocators. The library keeps registrations of buffers to use them again, and must
  * forget those of memory that is unmapped, moved or discarded. Call this before the memory is
- * given back to the system. A registration that began before the call is not used for a
- * request that is submitted after it. Regions and requests that are outstanding are not
- * affected. The call is not needed if memory_monitor sees the change by itself.
+ * given back to the system, and when no thread will submit a request with it any more. A
+ * registration that began before the call is not used for a request that is submitted after
+ * it. Regions and requests that are outstanding are not affected. The call is not needed if
+ * memory_monitor sees the change by itself.
  *
  * Returns 0, or:
  *	-EINVAL: the range is empty or wraps around

@@ -134,7 +134,9 @@ static void allocators_are_never_stale(void **state)
 {
 	(void)state;
 	run(allocate_and_free, MAPPERS);
+#ifndef __SANITIZE_ADDRESS__ /* its allocator unmaps nothing */
 	assert_int_not_equal(stand_in_told(&cache), 0);
+#endif
 }
 
 /* One thread changes what is at an address; another registers and looks up there meanwhile. */
