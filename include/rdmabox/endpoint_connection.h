@@ -66,6 +66,10 @@ struct rbx_endpoint_options {
 	 * for what that gives back.
 	 */
 	uint8_t paced;
+	/* Conditional operations at a time, and offers (exchange.h), up to 64. Its messages
+	 * are RDMAbox's then; receive_depth means nothing. Both ends have it or neither; they
+	 * may have different numbers. Default: 0 (none). */
+	uint32_t exchanges;
 };
 
 /* Private data: in both directions bytes that the program chooses. */

@@ -20,6 +20,7 @@ enum rbx_completion_kind {
 	RBX_COMPLETION_RECEIVED, /* a SEND has filled a receive */
 	RBX_COMPLETION_WRITTEN, /* a WRITE with an immediate has come: the receive is
 				   used up, and its memory untouched */
+	RBX_COMPLETION_OFFERED, /* an offer of ours has ended (exchange.h) */
 };
 
 struct rbx_completion {
@@ -28,7 +29,8 @@ struct rbx_completion {
 	int status; /* 0 or -errno, see endpoint.h */
 	/* With status 0; else only whether it is POSTED means something. */
 	enum rbx_completion_kind kind;
-	uint32_t length_bytes; /* of what has come */
+	/* Of what has come; of a conditional operation or an offer: what was written or read. */
+	uint32_t length_bytes;
 	uint8_t has_immediate; /* 0 or 1 */
 	uint8_t has_invalidated; /* 1: the peer has ended a key of ours */
 	uint32_t immediate; /* that came along */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "lib/clock.h"
+#include "lib/endpoint/exchange.h"
 #include "lib/endpoint/paced.h"
 
 /* vector: NULL lets the device choose. */
@@ -51,6 +52,7 @@ static int queue_create(struct rbx_context *ctx, uint32_t depth,
 		return rbx_error(err, "%s", error);
 	}
 	pthread_mutex_init(&queue->lock, NULL);
+	pthread_mutex_init(&queue->exchanges_lock, NULL);
 	RBX_FETCH_ADD(&ctx->queues_count, 1);
 	pthread_mutex_lock(&ctx->queues_lock);
 	queue->next = ctx->queues;
@@ -114,6 +116,7 @@ int rbx_queue_destroy(struct rbx_queue *queue)
 	queue->ctx->device->ops->destroy_cq(queue->cq);
 	RBX_FETCH_ADD(&queue->ctx->queues_count, (uint32_t)-1);
 	pthread_mutex_destroy(&queue->lock);
+	pthread_mutex_destroy(&queue->exchanges_lock);
 	free(queue);
 	return 0;
 }
@@ -137,6 +140,14 @@ static bool translate(const struct rbx_wc *wc, struct rbx_completion *completion
 		slot = ring->slots[number & ring->mask];
 		/* From here on a thread that posts may use the slot again. */
 		RBX_STORE_RELEASE(&ring->completed_count, number + 1);
+	}
+	if (is_receive && endpoint->exchanger) {
+		rbx_exchanger_received(endpoint->exchanger, slot.user, wc);
+		return false;
+	}
+	if (slot.is_of_exchange) {
+		rbx_exchanger_posted(endpoint->exchanger, slot.user, wc->status);
+		return false;
 	}
 	if (slot.is_silent && wc->status == 0)
 		return false;
@@ -202,7 +213,18 @@ static unsigned int take(struct rbx_queue *queue,
 			break;
 	}
 	pthread_mutex_unlock(&queue->lock);
+	if (RBX_LOAD_ACQUIRE(&queue->exchangers_count))
+		count += rbx_exchangers_run(queue, &completions[count], max - count);
 	return count;
+}
+
+/* A deadline may pass while nothing completes. */
+static int sleep_ms(const struct rbx_queue *queue, int left_ms)
+{
+	if (!RBX_LOAD_ACQUIRE(&queue->exchangers_count))
+		return left_ms;
+	return left_ms < 0 ? RBX_EXCHANGERS_TICK_MS :
+			     RBX_MIN(left_ms, RBX_EXCHANGERS_TICK_MS);
 }
 
 /* Takes the event. The queue is polled next. */
@@ -247,7 +269,7 @@ static int wait_and_take(struct rbx_queue *queue,
 		count = take(queue, completions, max);
 		left_ms = rbx_endpoint_left_ms(timeout_ms, begin_ns);
 		if (count == 0 && left_ms != 0)
-			(void)poll(&event, 1, left_ms);
+			(void)poll(&event, 1, sleep_ms(queue, left_ms));
 	} while (count == 0 && left_ms != 0);
 	return (int)count;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "lib/clock.h"
+#include "lib/endpoint/exchange.h"
 #include "lib/endpoint/endpoint.h"
 
 int rbx_endpoint_left_ms(int timeout_ms, uint64_t begin_ns)
@@ -76,6 +77,8 @@ int rbx_endpoint_connect(struct rbx_context *ctx, const char *address,
 	if (err)
 		return failed(endpoint, err, error);
 	RBX_ASSERT(endpoint->qp == qp);
+	if (endpoint->exchanger)
+		rbx_exchanger_begin(endpoint);
 	*out = endpoint;
 	return 0;
 }
@@ -240,6 +243,8 @@ int rbx_endpoint_accept(struct rbx_endpoint_request *request,
 	if (err)
 		return failed(endpoint, err, error);
 	RBX_ASSERT(endpoint->qp == qp);
+	if (endpoint->exchanger)
+		rbx_exchanger_begin(endpoint);
 	*out = endpoint;
 	return 0;
 }

@@ -6,8 +6,10 @@
 
 #include "core/paced.h"
 #include "lib/endpoint/domain.h"
+#include "lib/endpoint/exchange.h"
 #include "lib/endpoint/paced.h"
 #include "lib/sized.h"
+#include "wire/exchange.h"
 
 int rbx_endpoint_limits(struct rbx_context *ctx,
 			struct rbx_endpoint_limits *limits)
@@ -56,6 +58,7 @@ static int options_check(const struct rbx_context *ctx,
 		{ "send_depth", options->send_depth,
 		  caps->max_send_wr - (options->paced ? RBX_PACED_MARKERS : 0) },
 		{ "receive_depth", options->receive_depth, caps->max_recv_wr },
+		{ "exchanges", options->exchanges, RBX_EXCHANGE_MAX },
 		{ "segments", options->segments,
 		  RBX_MIN(caps->max_sge, RBX_SGE_MAX) },
 		{ "receive_segments", options->receive_segments,
@@ -65,6 +68,8 @@ static int options_check(const struct rbx_context *ctx,
 
 	if (!options->queue || options->queue->ctx != ctx)
 		return rbx_error(-EINVAL, "an endpoint needs a queue of its context: rbx_queue_create()");
+	if (options->exchanges && options->receives)
+		return rbx_error(-EINVAL, "exchanges and shared receives exclude each other");
 	if (options->service_level && !caps->has_service_level)
 		return rbx_error(-EINVAL, "service_level=%u: %s has none",
 				 options->service_level, caps->name);
@@ -145,6 +150,11 @@ int rbx_endpoint_make(struct rbx_context *ctx,
 	options->segments = options->segments ?: 1;
 	options->receive_segments = options->receive_segments ?: 1;
 	options->timeout_ms = options->timeout_ms ?: 5000;
+	if (options->exchanges) {
+		options->receive_depth = RBX_WIRE_EXCHANGE_RECEIVES;
+		options->inline_bytes =
+			RBX_MAX(options->inline_bytes, RBX_WIRE_EXCHANGE_BYTES);
+	}
 	err = options_check(ctx, options);
 	if (err)
 		return err;
@@ -182,6 +192,8 @@ int rbx_endpoint_make(struct rbx_context *ctx,
 		err = rbx_guard_wait(ctx, "an endpoint that is paced");
 	if (options->paced && !err)
 		err = rbx_paced_make(endpoint, ctx, options->send_depth);
+	if (options->exchanges && !err)
+		err = rbx_exchanger_make(endpoint, ctx, options->exchanges);
 	if (err) {
 		rbx_endpoint_free(endpoint);
 		return err;
@@ -219,6 +231,7 @@ int rbx_endpoint_make(struct rbx_context *ctx,
 
 void rbx_endpoint_free(struct rbx_endpoint *endpoint)
 {
+	rbx_exchanger_free(endpoint->exchanger);
 	rbx_paced_free(endpoint);
 	if (endpoint->queue)
 		rbx_queue_give(endpoint->queue, endpoint->queue_room_count);
@@ -237,6 +250,13 @@ void rbx_endpoint_disconnect(struct rbx_endpoint *endpoint)
 {
 	if (rbx_guard_use(endpoint->queue->ctx, "rbx_endpoint_disconnect"))
 		return;
+	if (endpoint->exchanger)
+		rbx_exchanger_cut(endpoint->exchanger);
+	rbx_endpoint_cut(endpoint);
+}
+
+void rbx_endpoint_cut(struct rbx_endpoint *endpoint)
+{
 	if (endpoint->paced)
 		rbx_paced_disconnect(endpoint);
 	else
@@ -256,6 +276,8 @@ int rbx_endpoint_close(struct rbx_endpoint *endpoint)
 		err = rbx_error(-EBUSY, "rbx_endpoint_close: it has memory windows: rbx_memory_window_close() first");
 	if (err)
 		return err;
+	if (endpoint->exchanger)
+		rbx_exchanger_stop(endpoint);
 	if (endpoint->paced) {
 		rbx_paced_end(endpoint);
 	} else {

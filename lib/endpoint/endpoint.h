@@ -20,6 +20,7 @@
 struct rbx_endpoint_slot {
 	void *user;
 	bool is_silent;
+	bool is_of_exchange; /* the user is the exchanger's */
 };
 
 /* Work requests of one direction that were posted and have not completed. */
@@ -39,6 +40,7 @@ struct rbx_endpoint {
 	void *user;
 	struct rbx_shared_receives *shared; /* NULL: its receives are its own */
 	struct rbx_paced_endpoint *paced; /* NULL: operations are posted at once */
+	struct rbx_exchanger *exchanger; /* NULL: its messages are the program's */
 	uint32_t segments_max, receive_segments_max;
 	uint32_t inline_bytes_max;
 	uint32_t windows_count; /* atomic */
@@ -59,6 +61,9 @@ struct rbx_queue {
 	 * not polled. */
 	struct rbx_fragment *done_first, *done_last;
 	struct rbx_harvest harvest; /* of the poll that is running; else zero */
+	uint32_t exchangers_count; /* atomic */
+	pthread_mutex_t exchanges_lock; /* see exchange.h; guards the list */
+	struct rbx_exchanger *exchangers;
 };
 
 struct rbx_endpoint_listener {
@@ -90,6 +95,19 @@ uint32_t rbx_endpoint_slot_take(struct rbx_endpoint_ring *ring, void *user,
 /* Takes room in a queue for completions. 0 or -ENOSPC. */
 int rbx_queue_take(struct rbx_queue *queue, uint32_t count);
 void rbx_queue_give(struct rbx_queue *queue, uint32_t count);
+
+/* A flag of operations that the exchanger of the endpoint posts (exchange.h). */
+#define RBX_OPERATION_OF_EXCHANGE (1u << 31)
+/* Posts what was checked. *taken_count: how many the device has taken, and completes. 0;
+ * -EAGAIN: no room, and none is taken; -EIO. */
+int rbx_endpoint_post_checked(struct rbx_endpoint *endpoint,
+			      const struct rbx_operation *operations,
+			      uint32_t count, uint32_t *taken_count);
+int rbx_endpoint_receive_checked(struct rbx_endpoint *endpoint,
+				 const struct rbx_receive *receives,
+				 uint32_t count);
+/* Ends the connection. */
+void rbx_endpoint_cut(struct rbx_endpoint *endpoint);
 
 /* Posts a chain of `count` whose slots are taken. With post_lock. 0 or -EIO. */
 int rbx_endpoint_chain_post(struct rbx_endpoint *endpoint, struct rbx_wr *first,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "lib/clock.h"
+#include "lib/endpoint/exchange.h"
 #include "lib/endpoint/paced_state.h"
 
 #define ROUNDS_MAX 64u
@@ -46,6 +47,7 @@ static void op_fill(struct rbx_paced_op *op, const struct rbx_operation *operati
 
 	op->user = operation->user;
 	op->is_silent = operation->flags & RBX_OPERATION_SILENT;
+	op->is_of_exchange = operation->flags & RBX_OPERATION_OF_EXCHANGE;
 	op->is_opening = NULL;
 	rbx_operation_translate(op->endpoint, operation, op->sges, &op->wr);
 	if (operation->flags & RBX_OPERATION_INLINE)
@@ -120,6 +122,7 @@ int rbx_paced_open_window(struct rbx_endpoint *endpoint, const struct rbx_wr *wr
 
 		op->user = user;
 		op->is_silent = true;
+		op->is_of_exchange = false;
 		op->is_opening = is_opening;
 		op->wr = *wr;
 		rbx_paced_fill(&op->fragment, RBX_DIRECTION_ORDERED, false, false);
@@ -194,7 +197,10 @@ unsigned int rbx_paced_deliver(struct rbx_queue *queue,
 		struct rbx_paced_op *op = rbx_paced_op_of(fragment);
 
 		queue->done_first = rbx_fragment_next(fragment);
-		if (!op->is_silent || fragment->status)
+		if (op->is_of_exchange)
+			rbx_exchanger_posted(op->endpoint->exchanger, op->user,
+					     fragment->status);
+		else if (!op->is_silent || fragment->status)
 			completions[count++] = (struct rbx_completion){
 				.endpoint = op->endpoint,
 				.user = op->user,

@@ -14,6 +14,7 @@ struct rbx_paced_op {
 	struct rbx_endpoint *endpoint;
 	void *user;
 	bool is_silent;
+	bool is_of_exchange; /* the user is the exchanger's */
 	bool *is_opening; /* if it opens a memory window; atomic; else NULL */
 	struct rbx_wr wr; /* if it is ordered; its list of segments follows */
 	struct rbx_sge sges[];

@@ -170,6 +170,10 @@ static int flags_check(const struct rbx_endpoint *endpoint,
 	wrong = operation->flags & ~flags_of(endpoint, operation->kind);
 	if (wrong)
 		return flags_refuse(operation->kind, wrong);
+	if (endpoint->exchanger &&
+	    (operation->kind == RBX_OPERATION_SEND ||
+	     (operation->flags & RBX_OPERATION_IMMEDIATE)))
+		return rbx_error(-EINVAL, "the endpoint has exchanges: messages go over another endpoint");
 	if ((operation->flags & both) == both)
 		return rbx_error(-EINVAL, "RBX_OPERATION_IMMEDIATE and RBX_OPERATION_INVALIDATE exclude each other");
 	return caps_check(&endpoint->qp->device->caps, operation);
@@ -275,7 +279,7 @@ uint32_t rbx_endpoint_slot_take(struct rbx_endpoint_ring *ring, void *user,
 	uint32_t number = ring->posted_count++;
 
 	ring->slots[number & ring->mask] =
-		(struct rbx_endpoint_slot){ user, is_silent };
+		(struct rbx_endpoint_slot){ user, is_silent, false };
 	return number;
 }
 
@@ -320,6 +324,8 @@ static int chain_post_locked(struct rbx_endpoint *endpoint,
 		wr->wr_id = rbx_endpoint_slot_take(&endpoint->sends, operations[i].user,
 				      operations[i].flags &
 					      RBX_OPERATION_SILENT);
+		endpoint->sends.slots[wr->wr_id & endpoint->sends.mask].is_of_exchange =
+			operations[i].flags & RBX_OPERATION_OF_EXCHANGE;
 		wr->next = i + 1 < count ? wr + 1 : NULL;
 	}
 	/* Otherwise the slots of silent operations would never become free. */
@@ -334,11 +340,37 @@ static uint32_t places_count(const struct rbx_endpoint *endpoint)
 				 endpoint->sends.depth_count;
 }
 
+int rbx_endpoint_post_checked(struct rbx_endpoint *endpoint,
+			      const struct rbx_operation *operations,
+			      uint32_t count, uint32_t *taken_count)
+{
+	uint32_t done = 0, before;
+	int err;
+
+	if (endpoint->paced) {
+		err = rbx_paced_post(endpoint, operations, count);
+		*taken_count = err ? 0 : count;
+		return err;
+	}
+	pthread_mutex_lock(&endpoint->post_lock);
+	before = endpoint->sends.posted_count;
+	err = rbx_endpoint_room(&endpoint->sends, count);
+	while (done < count && !err) {
+		uint32_t part = RBX_MIN(count - done, RBX_CHAIN_MAX);
+
+		err = chain_post_locked(endpoint, &operations[done], part);
+		done += part;
+	}
+	*taken_count = endpoint->sends.posted_count - before;
+	pthread_mutex_unlock(&endpoint->post_lock);
+	return err;
+}
+
 int rbx_endpoint_post(struct rbx_endpoint *endpoint,
 		      const struct rbx_operation *operations,
 		      unsigned int count)
 {
-	unsigned int done = 0;
+	uint32_t taken_count;
 	int err;
 
 	if (!endpoint || (!operations && count))
@@ -350,18 +382,7 @@ int rbx_endpoint_post(struct rbx_endpoint *endpoint,
 		err = operation_check(endpoint, &operations[i]);
 	if (err)
 		return err;
-	if (endpoint->paced)
-		return rbx_paced_post(endpoint, operations, count);
-	pthread_mutex_lock(&endpoint->post_lock);
-	err = rbx_endpoint_room(&endpoint->sends, count);
-	while (done < count && !err) {
-		uint32_t part = RBX_MIN(count - done, RBX_CHAIN_MAX);
-
-		err = chain_post_locked(endpoint, &operations[done], part);
-		done += part;
-	}
-	pthread_mutex_unlock(&endpoint->post_lock);
-	return err;
+	return rbx_endpoint_post_checked(endpoint, operations, count, &taken_count);
 }
 
 int rbx_receives_check(const struct rbx_device_caps *caps,
@@ -418,23 +439,13 @@ static int receives_post_locked(struct rbx_endpoint *endpoint,
 		     0;
 }
 
-int rbx_endpoint_receive(struct rbx_endpoint *endpoint,
-			 const struct rbx_receive *receives, unsigned int count)
+int rbx_endpoint_receive_checked(struct rbx_endpoint *endpoint,
+				 const struct rbx_receive *receives,
+				 uint32_t count)
 {
-	unsigned int done = 0;
+	uint32_t done = 0;
 	int err;
 
-	if (!endpoint || (!receives && count))
-		return rbx_error(-EINVAL, "rbx_endpoint_receive: an endpoint and receives must be given");
-	if (endpoint->shared)
-		return rbx_error(-EINVAL, "the endpoint has shared receives: rbx_shared_receives_post()");
-	err = rbx_guard_use(endpoint->queue->ctx, "rbx_endpoint_receive");
-	if (!err)
-		err = rbx_receives_check(&endpoint->qp->device->caps, receives,
-					 count, endpoint->receive_segments_max,
-					 endpoint->receives.depth_count);
-	if (err)
-		return err;
 	pthread_mutex_lock(&endpoint->post_lock);
 	err = rbx_endpoint_room(&endpoint->receives, count);
 	while (done < count && !err) {
@@ -445,4 +456,23 @@ int rbx_endpoint_receive(struct rbx_endpoint *endpoint,
 	}
 	pthread_mutex_unlock(&endpoint->post_lock);
 	return err;
+}
+
+int rbx_endpoint_receive(struct rbx_endpoint *endpoint,
+			 const struct rbx_receive *receives, unsigned int count)
+{
+	int err;
+
+	if (!endpoint || (!receives && count))
+		return rbx_error(-EINVAL, "rbx_endpoint_receive: an endpoint and receives must be given");
+	if (endpoint->shared)
+		return rbx_error(-EINVAL, "the endpoint has shared receives: rbx_shared_receives_post()");
+	if (endpoint->exchanger)
+		return rbx_error(-EINVAL, "the endpoint has exchanges: messages go over another endpoint");
+	err = rbx_guard_use(endpoint->queue->ctx, "rbx_endpoint_receive");
+	if (!err)
+		err = rbx_receives_check(&endpoint->qp->device->caps, receives,
+					 count, endpoint->receive_segments_max,
+					 endpoint->receives.depth_count);
+	return err ? err : rbx_endpoint_receive_checked(endpoint, receives, count);
 }
