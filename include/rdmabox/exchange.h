@@ -49,7 +49,7 @@
  * - verbs: the region is deregistered. The NIC refuses the key from then on, and what was
  *   under way has ended before ibv_dereg_mr() returns.
  * - soft: the key is taken out of the device's table, and the call waits for copies that run.
- *   For same-host mapping see docs/endpoint.md.
+ *   Such a region is never mapped by a peer.
  * That system call is made by the thread that polls.
  *
  * How an operation ends, in its completion (kind RBX_COMPLETION_POSTED):

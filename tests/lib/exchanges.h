@@ -86,7 +86,8 @@ static inline uint64_t alive_of(const struct side *side)
 	return stats.registrations - stats.deregistrations;
 }
 
-static inline void fill(const struct side *side, size_t offset, uint32_t length_bytes, uint32_t seed)
+static inline void fill(const struct side *side, size_t offset, uint32_t length_bytes,
+			uint32_t seed)
 {
 	for (uint32_t i = 0; i < length_bytes; i++)
 		side->memory[offset + i] = (uint8_t)(i * 7 + i / 251 + seed);

@@ -68,9 +68,10 @@ static int begin(struct worker *worker, uint32_t round)
 	if (worker->offers == reads)
 		memset(worker->side->memory + at, (int)(round + worker->number), length_of(round));
 	if (worker->offers)
-		return rbx_offer(worker->side->endpoint, worker->number, worker->side->of_device + at,
-				 length_of(round), reads ? RBX_OFFER_TO_READ : RBX_OFFER_TO_WRITE,
-				 LONG_MS, worker);
+		return rbx_offer(worker->side->endpoint, worker->number,
+				 worker->side->of_device + at, length_of(round),
+				 reads ? RBX_OFFER_TO_READ : RBX_OFFER_TO_WRITE, LONG_MS,
+				 worker);
 	if (reads)
 		return rbx_conditional_read(worker->side->endpoint, worker->number, &buffer,
 					    LONG_MS, worker);
