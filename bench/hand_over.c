@@ -28,8 +28,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
-#include "lib/clock.h"
 #include <rdmabox/endpoint.h>
 #include <rdmabox/exchange.h>
 #include <rdmabox/rdmabox.h>
@@ -71,6 +71,14 @@ struct program {
 	struct rbx_region *region; /* of the buffer, in this turn */
 	uint64_t number;
 };
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
 
 static void need(int err, const char *what)
 {
@@ -260,7 +268,7 @@ static void client_completed(struct program *program, const struct rbx_completio
 		if (program->region)
 			buffer_release(program);
 		client.is_written = true;
-		client.written_ns = rbx_now_ns();
+		client.written_ns = now_ns();
 	}
 }
 
@@ -290,11 +298,11 @@ static void turn(struct program *program, const struct times *times, uint32_t in
 	buffer_cool(program);
 	memset(program->buffer, (int)program->number, program->bytes);
 	client.is_written = client.is_had = client.is_ready = false;
-	begin_ns = rbx_now_ns();
+	begin_ns = now_ns();
 	client_begin(program);
 	while (!client.is_written || !client.is_had)
 		poll_once(program, client_completed);
-	end_ns = rbx_now_ns();
+	end_ns = now_ns();
 	while (!client.is_ready)
 		poll_once(program, client_completed);
 	times->written_ns[index] = client.written_ns - begin_ns;
@@ -348,10 +356,10 @@ static void ask(struct program *program, const char *address, double runtime_s)
 	buffer_make(program);
 	for (uint32_t i = 0; i < WARMUPS; i++)
 		turn(program, &times, 0);
-	end_ns = rbx_now_ns() + (uint64_t)(runtime_s * 1e9);
+	end_ns = now_ns() + (uint64_t)(runtime_s * 1e9);
 	do
 		turn(program, &times, count++);
-	while (count < SAMPLES_MAX && rbx_now_ns() < end_ns);
+	while (count < SAMPLES_MAX && now_ns() < end_ns);
 	print(program, &times, count);
 	free(times.written_ns);
 	free(times.had_ns);

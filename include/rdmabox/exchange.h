@@ -99,9 +99,9 @@ enum rbx_offer_access {
  * @buffer: copied; its memory is borrowed until the operation completes. If it names no
  *	region and the device needs one, it is registered for this operation
  * @timeout_ms: how long it waits for the offer; 0: as long as the connection lasts
- * @user: of its completion
+ * @user: of its completion; after an error of the call there is none
  *
- * Returns 0, or, and then there is no completion:
+ * Returns 0, or:
  *	-EINVAL: an argument is NULL, the buffer is empty, or the endpoint has no exchanges
  *	-EFAULT: the buffer is not in its region
  *	-EAGAIN: as many operations as the option `exchanges` says are outstanding: poll first
@@ -138,9 +138,9 @@ int rbx_conditional_read(struct rbx_endpoint *endpoint, uint64_t tag,
  * @user: of its completion
  *
  * The buffer is registered for this offer alone, and can be reached by its key until the
- * completion is polled.
+ * completion is polled. After an error of the call there is no completion.
  *
- * Returns 0, or, and then there is no completion:
+ * Returns 0, or:
  *	-EINVAL: an argument is NULL, the buffer is empty, there is no such access, or the
  *		endpoint has no exchanges
  *	-EAGAIN: as many offers as the option `exchanges` says are outstanding: poll first
