@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * region_mre.c - Memory Resorting and Eviction, the policy of the paper (section 5, figures 3 and 4).
+ *
+ * The regions are a stack by their last use. Its upper part is the frequent reference section, its
+ * lower part the resorting section, and the bottom of that is the eviction segment. When the cache
+ * is full,
+ *
+ *	r becomes the eviction factor of the region at the bottom of the stack
+ *	each region of the resorting section whose factor is 0 gets the factor r + 1 / s, s its pages
+ *	the resorting section is sorted, the smallest factor at the bottom
+ *	the regions of the eviction segment are deregistered, all in one operation
+ *
+ * A factor is kept until the region is used: that sends it to the top of the stack, with factor 0. So
+ * a large region leaves before a small one that has been there as long; but r grows, and in the end a
+ * small one leaves too.
+ *
+ * The paper does not say how large the sections are. Here the resorting section has half of the pages,
+ * and the eviction segment a sixteenth. Regions in use stay.
+ *
+ * A hit does not move a region to the top. The next resorting does that with all regions that were
+ * used meanwhile, in the order of their last use, which is the stack that the paper has by then.
+ */
+#include "core/regions.h"
+
+#define RESORTING_PART 2u
+#define EVICTION_PART 16u
+#define ONE ((uint64_t)1 << 32) /* factors are in 2^-32 */
+
+static size_t mre_size(uint32_t regions)
+{
+	(void)regions;
+	return 0;
+}
+
+static void mre_init(struct rbx_regions *regions, void *memory)
+{
+	(void)memory;
+	regions->state.mre = (struct rbx_region_mre_state){ 0 };
+	rbx_region_list_init(&regions->state.mre.stack);
+}
+
+static void mre_admit(struct rbx_regions *regions, uint32_t slot)
+{
+	struct rbx_region *region = rbx_regions_at(regions, slot);
+
+	region->key = 0;
+	region->seen = 0; /* uses that it went to the top for */
+	rbx_region_list_push(&regions->state.mre.stack, regions->slots, slot);
+}
+
+static void mre_remove(struct rbx_regions *regions, uint32_t slot)
+{
+	rbx_region_list_remove(&regions->state.mre.stack, regions->slots, slot);
+}
+
+/* What was used goes to the top. */
+static void restack(struct rbx_regions *regions)
+{
+	struct rbx_region_list *stack = &regions->state.mre.stack, used;
+	uint32_t slot, newer;
+
+	rbx_region_list_init(&used);
+	for (slot = stack->oldest; slot != RBX_REGION_NONE; slot = newer) {
+		struct rbx_region *region = rbx_regions_at(regions, slot);
+
+		newer = region->prev;
+		if (region->seen == region->uses)
+			continue;
+		region->seen = region->uses;
+		region->key = 0;
+		rbx_region_list_remove(stack, regions->slots, slot);
+		rbx_region_list_push(&used, regions->slots, slot);
+	}
+	rbx_region_list_sort(&used, regions->slots, RBX_REGION_BY(stamp));
+	rbx_region_list_join(stack, regions->slots, &used);
+}
+
+/* Takes the resorting section from the bottom of the stack, each with its factor. */
+static void take_resorting(struct rbx_regions *regions, struct rbx_region_list *section)
+{
+	struct rbx_region_mre_state *mre = &regions->state.mre;
+	uint64_t wanted = mre->stack.pages / RESORTING_PART;
+
+	rbx_region_list_init(section);
+	do {
+		uint32_t slot = mre->stack.oldest;
+		struct rbx_region *region = rbx_regions_at(regions, slot);
+
+		if (!region->key)
+			region->key = mre->recency + ONE / region->pages;
+		rbx_region_list_remove(&mre->stack, regions->slots, slot);
+		rbx_region_list_push(section, regions->slots, slot);
+	} while (section->pages < wanted);
+}
+
+static void resort(struct rbx_regions *regions)
+{
+	struct rbx_region_mre_state *mre = &regions->state.mre;
+	struct rbx_region_list section;
+
+	restack(regions);
+	mre->segment_pages = RBX_MAX(mre->stack.pages / EVICTION_PART, (uint64_t)1);
+	mre->recency = rbx_regions_at(regions, mre->stack.oldest)->key;
+	take_resorting(regions, &section);
+	rbx_region_list_sort(&section, regions->slots, RBX_REGION_BY(key));
+	rbx_region_list_join(&section, regions->slots, &mre->stack);
+	mre->stack = section;
+}
+
+static uint32_t mre_victim(struct rbx_regions *regions)
+{
+	struct rbx_region_mre_state *mre = &regions->state.mre;
+	uint32_t slot;
+
+	if (!mre->segment_pages)
+		resort(regions);
+	for (slot = mre->stack.oldest; slot != RBX_REGION_NONE;
+	     slot = rbx_regions_at(regions, slot)->prev)
+		if (!rbx_regions_at(regions, slot)->references)
+			break;
+	if (slot != RBX_REGION_NONE)
+		mre->segment_pages -= RBX_MIN(mre->segment_pages,
+					      (uint64_t)rbx_regions_at(regions, slot)->pages);
+	return slot;
+}
+
+static bool mre_wants_more(const struct rbx_regions *regions)
+{
+	return regions->state.mre.segment_pages != 0;
+}
+
+/* The order of their last use, and no factors. */
+static void mre_adopt(struct rbx_regions *regions, struct rbx_region_list *all)
+{
+	uint32_t slot;
+
+	for (slot = all->oldest; slot != RBX_REGION_NONE;
+	     slot = rbx_regions_at(regions, slot)->prev) {
+		rbx_regions_at(regions, slot)->key = 0;
+		rbx_regions_at(regions, slot)->seen = rbx_regions_at(regions, slot)->uses;
+	}
+	regions->state.mre.stack = *all;
+}
+
+const struct rbx_region_policy rbx_region_mre = {
+	.name = "mre",
+	.size = mre_size,
+	.init = mre_init,
+	.admit = mre_admit,
+	.remove = mre_remove,
+	.victim = mre_victim,
+	.wants_more = mre_wants_more,
+	.adopt = mre_adopt,
+};

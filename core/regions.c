@@ -1,0 +1,641 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * regions.c - requests and their regions, see regions.h.
+ *
+ * A request that is no hit goes in two steps. First it takes references of what is known, so that
+ * none of it can be retired for the rest. Then all of the rest is promised at once, or nothing: if
+ * there is not enough room the policy names victims, until there would be enough without them. Once
+ * the host has deregistered them it asks again, and the same two steps go over what has changed
+ * meanwhile.
+ */
+#include "core/regions.h"
+
+#include "core/region_auto.h"
+
+/* Regions that leave beyond what is needed, so that a large cache has batches: one in so many
+ * regions, and at most as many as half a batch. */
+#define AHEAD_SHARE 1024u
+#define AHEAD_MAX (RBX_REGION_BATCH_MAX / 2)
+
+#define FRONTS_PER_REGION 2u
+
+/* What a request lacks. */
+struct lack {
+	uint64_t pages;
+	uint32_t count;
+};
+
+struct range {
+	uint64_t first;
+	uint64_t end;
+};
+
+/* ---- Beginning ------------------------------------------------------------------*/
+
+static uint32_t page_shift_of(const struct rbx_regions_shape *shape)
+{
+	return shape->page_bytes ? (uint32_t)__builtin_ctz(shape->page_bytes) : 12;
+}
+
+/* A region has a page at least. */
+static uint32_t slots_of(const struct rbx_regions_shape *shape)
+{
+	return (uint32_t)RBX_MIN((uint64_t)shape->regions_max,
+				 shape->bytes_max >> page_shift_of(shape));
+}
+
+static uint32_t fronts_bits(uint32_t slots)
+{
+	uint32_t bits = 1;
+
+	while (1u << bits < slots * FRONTS_PER_REGION)
+		bits++;
+	return bits;
+}
+
+static size_t rounded(size_t bytes)
+{
+	return (bytes + 63) / 64 * 64;
+}
+
+static size_t slots_size(uint32_t slots)
+{
+	return rounded(slots * sizeof(struct rbx_region));
+}
+
+static size_t fronts_size(uint32_t slots)
+{
+	return rounded(sizeof(uint32_t) << fronts_bits(slots));
+}
+
+size_t rbx_regions_size(const struct rbx_regions_shape *shape)
+{
+	uint32_t slots = slots_of(shape);
+
+	return slots_size(slots) + fronts_size(slots) + rounded(rbx_region_index_size(slots)) +
+	       rounded(shape->policy->size(slots)) +
+	       (shape->policy == &rbx_region_auto ? rbx_region_auto_size(shape) : 0);
+}
+
+static bool is_possible(const struct rbx_regions_shape *shape)
+{
+	uint32_t page_bytes = shape->page_bytes ? shape->page_bytes : RBX_PAGE_BYTES;
+
+	return !(page_bytes & (page_bytes - 1)) && shape->bytes_max >= page_bytes &&
+	       shape->regions_max && shape->regions_max <= RBX_REGIONS_MAX;
+}
+
+static void slots_init(struct rbx_regions *regions)
+{
+	uint32_t i;
+
+	regions->free_first = RBX_REGION_NONE;
+	regions->due_first = RBX_REGION_NONE;
+	for (i = regions->slots_count; i--;) {
+		regions->slots[i].next = regions->free_first;
+		regions->free_first = i;
+	}
+}
+
+int rbx_regions_init(struct rbx_regions *regions, const struct rbx_regions_shape *shape,
+		     void *memory)
+{
+	uint32_t slots;
+	char *at = memory;
+
+	if (!is_possible(shape))
+		return -EINVAL;
+	slots = slots_of(shape);
+	*regions = (struct rbx_regions){
+		.page_shift = page_shift_of(shape),
+		.pages_max = shape->bytes_max >> page_shift_of(shape),
+		.regions_max = slots,
+		.slots_count = slots,
+		.cost = shape->cost,
+		.policy = shape->policy,
+		.front_shift = 64 - fronts_bits(slots),
+		.slots = memory,
+	};
+	at += slots_size(slots);
+	regions->fronts = (uint32_t *)at;
+	at += fronts_size(slots);
+	rbx_region_index_init(&regions->index, at, slots);
+	at += rounded(rbx_region_index_size(slots));
+	regions->policy_memory = at;
+	regions->policy_bytes = shape->policy->size(slots);
+	slots_init(regions);
+	at += rounded(regions->policy_bytes);
+	if (shape->policy == &rbx_region_auto)
+		rbx_region_auto_begin(regions, shape, at);
+	regions->policy->init(regions, regions->policy_memory);
+	return 0;
+}
+
+void rbx_regions_set_budgets(struct rbx_regions *regions, uint64_t bytes_max, uint32_t regions_max)
+{
+	regions->pages_max = RBX_MAX(bytes_max >> regions->page_shift, (uint64_t)1);
+	regions->regions_max = RBX_MAX(RBX_MIN(regions_max, regions->slots_count), 1u);
+}
+
+/* ---- A region's life ------------------------------------------------------------*/
+
+static void hold(struct rbx_regions *regions, uint64_t pages)
+{
+	regions->pages_held += pages;
+	regions->regions_held++;
+	if (regions->pages_held > regions->pages_held_max)
+		regions->pages_held_max = regions->pages_held;
+	RBX_DEBUG_ASSERT(regions->pages_held <= regions->pages_max);
+	RBX_DEBUG_ASSERT(regions->regions_held <= regions->regions_max);
+}
+
+static uint32_t promise(struct rbx_regions *regions, const struct range *range)
+{
+	uint32_t slot = regions->free_first;
+	struct rbx_region *region = rbx_regions_at(regions, slot);
+
+	RBX_ASSERT(slot != RBX_REGION_NONE && region->state == RBX_REGION_FREE);
+	regions->free_first = region->next;
+	region->first = range->first;
+	region->pages = (uint32_t)(range->end - range->first);
+	region->references = 0;
+	region->uses = 0;
+	region->seen = 0;
+	region->state = RBX_REGION_PROMISED;
+	region->is_registered = false;
+	hold(regions, region->pages);
+	rbx_region_index_add(&regions->index, region->first, slot);
+	regions->indexed_count++;
+	return slot;
+}
+
+static void slot_free(struct rbx_regions *regions, uint32_t slot)
+{
+	struct rbx_region *region = rbx_regions_at(regions, slot);
+
+	RBX_ASSERT(!region->references);
+	regions->pages_held -= region->pages;
+	regions->regions_held--;
+	region->state = RBX_REGION_FREE;
+	region->generation++;
+	region->next = regions->free_first;
+	regions->free_first = slot;
+}
+
+static void become_due(struct rbx_regions *regions, uint32_t slot)
+{
+	struct rbx_region *region = rbx_regions_at(regions, slot);
+
+	region->state = RBX_REGION_DUE;
+	region->next = regions->due_first;
+	regions->due_first = slot;
+	regions->due_count++;
+	regions->due_pages += region->pages;
+}
+
+void rbx_regions_drop(struct rbx_regions *regions, uint32_t slot)
+{
+	struct rbx_region *region = rbx_regions_at(regions, slot);
+
+	RBX_ASSERT(rbx_region_is_indexed(region));
+	rbx_region_index_remove(&regions->index, region->first);
+	regions->policy->remove(regions, slot);
+	regions->indexed_count--;
+	if (!region->references) {
+		become_due(regions, slot);
+		return;
+	}
+	region->state = RBX_REGION_GONE;
+	regions->used_count--;
+	regions->used_pages -= region->pages;
+	regions->gone_count++;
+	regions->gone_pages += region->pages;
+}
+
+/* A use that the policies will see. */
+static inline void reference(struct rbx_regions *regions, struct rbx_region *region)
+{
+	if (!region->references++) {
+		regions->used_count++;
+		regions->used_pages += region->pages;
+	}
+	region->stamp = ++regions->clock;
+	region->base = regions->inflation;
+	region->uses++;
+}
+
+/* The last reference of a region that is not in the index any more. */
+RBX_RARE static void gone_unused(struct rbx_regions *regions, uint32_t slot)
+{
+	struct rbx_region *region = rbx_regions_at(regions, slot);
+
+	RBX_ASSERT(region->state == RBX_REGION_GONE);
+	regions->gone_count--;
+	regions->gone_pages -= region->pages;
+	if (region->is_registered)
+		become_due(regions, slot);
+	else
+		slot_free(regions, slot);
+}
+
+static inline void unreference(struct rbx_regions *regions, uint32_t slot)
+{
+	struct rbx_region *region = rbx_regions_at(regions, slot);
+
+	RBX_DEBUG_ASSERT(region->references);
+	if (--region->references)
+		return;
+	if (region->state != RBX_REGION_READY) {
+		gone_unused(regions, slot);
+		return;
+	}
+	regions->used_count--;
+	regions->used_pages -= region->pages;
+}
+
+void rbx_regions_registered(struct rbx_regions *regions, uint32_t slot, uint64_t cookie)
+{
+	struct rbx_region *region = rbx_regions_at(regions, slot);
+
+	RBX_ASSERT(!region->is_registered && region->references);
+	region->cookie = cookie;
+	region->is_registered = true;
+	/* Unless its memory has changed meanwhile. */
+	if (region->state == RBX_REGION_PROMISED)
+		region->state = RBX_REGION_READY;
+	regions->counters.registrations++;
+	regions->counters.spent_ns += rbx_region_register_ns(&regions->cost, region->pages);
+}
+
+bool rbx_regions_refused(struct rbx_regions *regions, uint32_t slot, enum rbx_region_short lacks)
+{
+	struct rbx_region *region = rbx_regions_at(regions, slot);
+
+	RBX_ASSERT(!region->is_registered && region->references);
+	if (region->state == RBX_REGION_PROMISED)
+		rbx_regions_drop(regions, slot);
+	if (lacks == RBX_REGION_SHORT_OF_BYTES)
+		regions->pages_max = RBX_MAX(regions->pages_held - region->pages, (uint64_t)1);
+	else if (lacks == RBX_REGION_SHORT_OF_REGIONS)
+		regions->regions_max = RBX_MAX(regions->regions_held - 1, 1u);
+	return rbx_regions_idle(regions) || regions->due_count;
+}
+
+/* ---- Leaving --------------------------------------------------------------------*/
+
+uint32_t rbx_regions_batch(struct rbx_regions *regions, uint32_t *batch, uint32_t count_max)
+{
+	uint32_t count;
+
+	for (count = 0; count < count_max && regions->due_first != RBX_REGION_NONE; count++) {
+		struct rbx_region *region = rbx_regions_at(regions, regions->due_first);
+
+		RBX_ASSERT(region->state == RBX_REGION_DUE && !region->references);
+		batch[count] = regions->due_first;
+		regions->due_first = region->next;
+		region->state = RBX_REGION_LEAVING;
+	}
+	return count;
+}
+
+void rbx_regions_retired(struct rbx_regions *regions, const uint32_t *batch, uint32_t count)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		const struct rbx_region *region = rbx_regions_at(regions, batch[i]);
+
+		RBX_ASSERT(region->state == RBX_REGION_LEAVING);
+		regions->due_count--;
+		regions->due_pages -= region->pages;
+		regions->counters.deregistrations++;
+		regions->counters.spent_ns += rbx_region_deregister_ns(&regions->cost, region->pages);
+		slot_free(regions, batch[i]);
+	}
+}
+
+/* The first region of the index that touches a range, or RBX_REGION_NONE. */
+static uint32_t first_in(const struct rbx_regions *regions, uint64_t first, uint64_t end)
+{
+	uint32_t slot = rbx_region_index_at(&regions->index, first);
+
+	if (slot != RBX_REGION_NONE && rbx_region_end(rbx_regions_at(regions, slot)) > first)
+		return slot;
+	slot = rbx_region_index_from(&regions->index, first);
+	if (slot != RBX_REGION_NONE && rbx_regions_at(regions, slot)->first < end)
+		return slot;
+	return RBX_REGION_NONE;
+}
+
+static void drop_range(struct rbx_regions *regions, uint64_t first, uint64_t end)
+{
+	uint32_t slot;
+
+	while ((slot = first_in(regions, first, end)) != RBX_REGION_NONE)
+		rbx_regions_drop(regions, slot);
+}
+
+void rbx_regions_invalidate(struct rbx_regions *regions, uint64_t addr, uint64_t length)
+{
+	if (length)
+		drop_range(regions, addr >> regions->page_shift,
+			   ((addr + length - 1) >> regions->page_shift) + 1);
+}
+
+void rbx_regions_clear(struct rbx_regions *regions)
+{
+	drop_range(regions, 0, UINT64_MAX);
+}
+
+void rbx_regions_follow(struct rbx_regions *regions, const struct rbx_region_policy *policy)
+{
+	struct rbx_region_list all;
+	uint32_t i;
+
+	rbx_region_list_init(&all);
+	for (i = 0; i < regions->slots_count; i++)
+		if (rbx_region_is_indexed(rbx_regions_at(regions, i)))
+			rbx_region_list_push(&all, regions->slots, i);
+	rbx_region_list_sort(&all, regions->slots, RBX_REGION_BY(stamp));
+	rbx_port_fill(regions->policy_memory, 0, regions->policy_bytes);
+	regions->policy = policy;
+	policy->init(regions, regions->policy_memory);
+	policy->adopt(regions, &all);
+}
+
+/* ---- Room -----------------------------------------------------------------------*/
+
+static bool fits(const struct rbx_regions *regions, uint64_t pages, uint32_t count)
+{
+	return pages <= regions->pages_max && count <= regions->regions_max;
+}
+
+/* Whether it could be promised if all left that can. */
+static bool could_fit(const struct rbx_regions *regions, const struct lack *lack)
+{
+	return fits(regions, regions->used_pages + regions->gone_pages + lack->pages,
+		    regions->used_count + regions->gone_count + lack->count);
+}
+
+static bool fits_now(const struct rbx_regions *regions, const struct lack *lack)
+{
+	return fits(regions, regions->pages_held + lack->pages, regions->regions_held + lack->count);
+}
+
+static bool fits_after_batch(const struct rbx_regions *regions, const struct lack *lack)
+{
+	return fits(regions, regions->pages_held - regions->due_pages + lack->pages,
+		    regions->regions_held - regions->due_count + lack->count);
+}
+
+static void retire_one(struct rbx_regions *regions)
+{
+	uint32_t victim = regions->policy->victim(regions);
+
+	RBX_ASSERT(victim != RBX_REGION_NONE && !rbx_regions_at(regions, victim)->references);
+	rbx_regions_drop(regions, victim);
+}
+
+/* Takes the policy's victims out of the index until there is room once they are deregistered. */
+static void make_room(struct rbx_regions *regions, const struct lack *lack)
+{
+	const struct rbx_region_policy *policy = regions->policy;
+	uint32_t ahead = RBX_MIN(regions->indexed_count / AHEAD_SHARE, AHEAD_MAX);
+
+	if (fits_after_batch(regions, lack))
+		return;
+	while (!fits_after_batch(regions, lack))
+		retire_one(regions);
+	while (rbx_regions_idle(regions) && (policy->wants_more ? policy->wants_more(regions) : ahead)) {
+		retire_one(regions);
+		ahead -= !policy->wants_more;
+	}
+}
+
+/* ---- Parts of a request ---------------------------------------------------------*/
+
+static void part_put(struct rbx_region_use *use, uint32_t at, uint32_t slot, bool is_fresh)
+{
+	uint64_t below = use->fresh & (((uint64_t)1 << at) - 1);
+	uint32_t i;
+
+	RBX_ASSERT(use->count < RBX_REGION_PARTS_MAX);
+	for (i = use->count; i > at; i--)
+		use->parts[i] = use->parts[i - 1];
+	use->parts[at] = slot;
+	use->count++;
+	use->fresh = below | (uint64_t)is_fresh << at | (use->fresh ^ below) << 1;
+}
+
+static uint32_t covering(const struct rbx_regions *regions, uint64_t page)
+{
+	uint32_t slot = rbx_region_index_at(&regions->index, page);
+
+	return slot != RBX_REGION_NONE && page < rbx_region_end(rbx_regions_at(regions, slot)) ?
+		       slot : RBX_REGION_NONE;
+}
+
+/* The gap between regions at this page, as far as the request goes, and from there to the borders of
+ * the pages that map it. */
+static struct range gap_at(const struct rbx_regions *regions, const struct rbx_region_use *use,
+			   uint64_t page)
+{
+	uint64_t last_page = use->mapping_pages - 1;
+	struct range gap = { page & ~last_page, (use->end + last_page) & ~last_page };
+	uint32_t before = rbx_region_index_at(&regions->index, page);
+	uint32_t behind = rbx_region_index_from(&regions->index, page);
+
+	if (before != RBX_REGION_NONE)
+		gap.first = RBX_MAX(gap.first, rbx_region_end(rbx_regions_at(regions, before)));
+	if (behind != RBX_REGION_NONE)
+		gap.end = RBX_MIN(gap.end, rbx_regions_at(regions, behind)->first);
+	/* A region's pages are 32 bits. */
+	gap.end = RBX_MIN(gap.end, gap.first + UINT32_MAX);
+	return gap;
+}
+
+/* No more than one part is left: whatever there is from this page on leaves the index, and the rest
+ * of the request becomes one region. */
+static struct range gap_of_rest(struct rbx_regions *regions, struct rbx_region_use *use, uint32_t at,
+				uint64_t page)
+{
+	while (use->count > at)
+		unreference(regions, use->parts[--use->count]);
+	drop_range(regions, page, use->end);
+	use->mapping_pages = 1; /* it is as long as this walk says, in the next one too */
+	return (struct range){ page, use->end };
+}
+
+/* Takes a reference of each region that the request touches. create: promises the gaps, too; else
+ * returns what they are. */
+static struct lack walk(struct rbx_regions *regions, struct rbx_region_use *use, bool create)
+{
+	struct lack lack = { 0 };
+	uint64_t page = use->first;
+	struct range gap;
+	uint32_t at = 0, slot;
+
+	while (page < use->end) {
+		bool is_part = at < use->count &&
+			       rbx_regions_at(regions, use->parts[at])->first <= page;
+
+		slot = is_part ? use->parts[at] : covering(regions, page);
+		if (slot != RBX_REGION_NONE)
+			gap.end = rbx_region_end(rbx_regions_at(regions, slot));
+		else
+			gap = gap_at(regions, use, page);
+		if (gap.end < use->end && at + lack.count + 1 == RBX_REGION_PARTS_MAX) {
+			gap = gap_of_rest(regions, use, at, page);
+			slot = RBX_REGION_NONE;
+			is_part = false;
+		}
+		if (slot != RBX_REGION_NONE && !is_part) {
+			reference(regions, rbx_regions_at(regions, slot));
+			part_put(use, at, slot, false);
+		} else if (slot == RBX_REGION_NONE && create) {
+			slot = promise(regions, &gap);
+			reference(regions, rbx_regions_at(regions, slot));
+			regions->policy->admit(regions, slot);
+			part_put(use, at, slot, true);
+		} else if (slot == RBX_REGION_NONE) {
+			lack.pages += gap.end - gap.first;
+			lack.count++;
+			at--;
+		}
+		at++;
+		page = gap.end;
+	}
+	return lack;
+}
+
+static void release_parts(struct rbx_regions *regions, struct rbx_region_use *use)
+{
+	while (use->count)
+		unreference(regions, use->parts[--use->count]);
+}
+
+int rbx_regions_again(struct rbx_regions *regions, struct rbx_region_use *use)
+{
+	struct lack lack = walk(regions, use, false);
+
+	if (!could_fit(regions, &lack) && use->mapping_pages > 1) {
+		use->mapping_pages = 1;
+		lack = walk(regions, use, false);
+	}
+	if (!could_fit(regions, &lack)) {
+		release_parts(regions, use);
+		regions->counters.staged++;
+		return -ENOBUFS;
+	}
+	if (!fits_now(regions, &lack)) {
+		make_room(regions, &lack);
+		return -EAGAIN;
+	}
+	if (lack.count)
+		(void)walk(regions, use, true);
+	return 0;
+}
+
+static int acquire_parts(struct rbx_regions *regions, struct rbx_region_use *use)
+{
+	struct lack lack;
+
+	use->count = 0;
+	use->fresh = 0;
+	lack = walk(regions, use, false);
+	if (!lack.count) {
+		regions->counters.hits++;
+		return 0;
+	}
+	if (use->count)
+		regions->counters.partial_hits++;
+	else
+		regions->counters.misses++;
+	return rbx_regions_again(regions, use);
+}
+
+static inline bool covers(const struct rbx_region *region, uint64_t first, uint64_t end)
+{
+	return region->state == RBX_REGION_READY && region->first <= first &&
+	       rbx_region_end(region) >= end;
+}
+
+static inline int hit(struct rbx_regions *regions, struct rbx_region_use *use, uint32_t slot)
+{
+	reference(regions, rbx_regions_at(regions, slot));
+	use->count = 1;
+	use->fresh = 0;
+	use->parts[0] = slot;
+	regions->counters.hits++;
+	return 0;
+}
+
+/* The table did not know it. */
+RBX_APART static int search(struct rbx_regions *regions, struct rbx_region_use *use,
+			    uint64_t mapping_bytes, uint32_t *front)
+{
+	uint32_t slot = rbx_region_index_at(&regions->index, use->first);
+
+	if (slot != RBX_REGION_NONE && covers(rbx_regions_at(regions, slot), use->first, use->end)) {
+		*front = slot;
+		return hit(regions, use, slot);
+	}
+	use->mapping_pages = RBX_MAX(mapping_bytes >> regions->page_shift, (uint64_t)1);
+	RBX_ASSERT(!(use->mapping_pages & (use->mapping_pages - 1)));
+	return acquire_parts(regions, use);
+}
+
+int rbx_regions_acquire(struct rbx_regions *regions, struct rbx_region_use *use, uint64_t addr,
+			uint64_t length, uint64_t mapping_bytes)
+{
+	uint64_t first = addr >> regions->page_shift;
+	uint64_t end = ((addr + length - 1) >> regions->page_shift) + 1;
+	uint32_t *front = &regions->fronts[first * 0x9e3779b97f4a7c15u >> regions->front_shift];
+
+	RBX_DEBUG_ASSERT(length && addr + length - 1 >= addr);
+	use->first = first;
+	use->end = end;
+	if (rbx_region_auto_hash(first) < regions->sample_limit)
+		rbx_region_auto_observe(regions, first, end);
+	if (!covers(rbx_regions_at(regions, *front), first, end))
+		return search(regions, use, mapping_bytes, front);
+	return hit(regions, use, *front);
+}
+
+void rbx_regions_release(struct rbx_regions *regions, struct rbx_region_use *use)
+{
+	uint32_t i;
+
+	for (i = 0; i < use->count; i++)
+		unreference(regions, use->parts[i]);
+	use->count = 0;
+}
+
+void rbx_regions_give_up(struct rbx_regions *regions, struct rbx_region_use *use)
+{
+	release_parts(regions, use);
+	regions->counters.staged++;
+}
+
+void rbx_regions_play(struct rbx_regions *regions, uint64_t addr, uint64_t length)
+{
+	uint32_t batch[RBX_REGION_BATCH_MAX], count, i;
+	struct rbx_region_use use;
+	int err = rbx_regions_acquire(regions, &use, addr, length, 0);
+
+	while (err == -EAGAIN) {
+		count = rbx_regions_batch(regions, batch, RBX_REGION_BATCH_MAX);
+		rbx_regions_retired(regions, batch, count);
+		err = rbx_regions_again(regions, &use);
+	}
+	if (err) {
+		regions->counters.spent_ns +=
+			rbx_region_register_ns(&regions->cost, use.end - use.first) +
+			rbx_region_deregister_ns(&regions->cost, use.end - use.first);
+		return;
+	}
+	for (i = 0; i < use.count; i++)
+		if (use.fresh >> i & 1)
+			rbx_regions_registered(regions, use.parts[i], 0);
+	rbx_regions_release(regions, &use);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * regions.h - a cache of registered memory: what the NIC knows stays known while there is room.
+ *
+ * A request names a range of memory. The cache compares it with the regions that it has, which
+ * never overlap. There are four cases, as in the paper (section 5):
+ *
+ *	exact, subset   one region covers the request: it is used at once
+ *	intersection    what is known is used at once, and each part that is missing becomes a new
+ *	                region; so nothing is registered twice
+ *	none            the request becomes a new region
+ *
+ * The host asks, and does what it is told:
+ *
+ *	err = rbx_regions_acquire(regions, &use, addr, length, mapping);
+ *	while (err == -EAGAIN) {
+ *		count = rbx_regions_batch(regions, batch, RBX_REGION_BATCH_MAX);
+ *		... deregisters these in one call of the fabric
+ *		rbx_regions_retired(regions, batch, count);
+ *		err = rbx_regions_again(regions, &use);
+ *	}
+ *	if (err)
+ *		... goes through staging memory
+ *	for each part of use.parts from use.fresh_first on, use.fresh_count of them
+ *		... registers it
+ *		rbx_regions_registered(regions, part, cookie);
+ *	... the request
+ *	rbx_regions_release(regions, &use);
+ *
+ * Two budgets, pinned bytes and regions, are kept at every moment. What is promised counts from
+ * before the host is told to register it, and what leaves counts until the host has deregistered
+ * it. If the system refuses to register (rbx_regions_refused()), the budgets shrink to what it has
+ * granted, and the host tries again.
+ *
+ * A region with references is never retired. If its memory changes (rbx_regions_invalidate()), it
+ * leaves the index at once, so no later request finds it, and is deregistered after its last
+ * reference has gone.
+ *
+ * A hit is found without a search: a table that is looked up by the first page of the request says
+ * which region covered it last time. What the table says is only believed if that region still
+ * covers the request, so nothing has to be taken out of it.
+ *
+ * The host holds one lock around each call. None waits for anything.
+ */
+#ifndef RBX_REGIONS_H
+#define RBX_REGIONS_H
+
+#include "core/region_index.h"
+#include "core/region_policy.h"
+
+/* Parts of a request: what one work request can have as its scatter list. If there would be more,
+ * the rest of the request becomes one new region. */
+#define RBX_REGION_PARTS_MAX RBX_SGE_MAX
+
+/* Regions that leave by one call of the fabric. */
+#define RBX_REGION_BATCH_MAX 64u
+
+/* Regions of a cache: at 112 bytes each this is 1.8 GiB of memory. */
+#define RBX_REGIONS_MAX (16u << 20)
+
+/* Of what the system has not enough, if it does not register a region. */
+enum rbx_region_short {
+	RBX_REGION_SHORT_OF_NOTHING, /* it refused for another reason, as memory that is not there */
+	RBX_REGION_SHORT_OF_BYTES, /* RLIMIT_MEMLOCK */
+	RBX_REGION_SHORT_OF_REGIONS, /* the device has no more */
+};
+
+/* What the system takes for registering and deregistering p pages: page_ns * p + call_ns. */
+struct rbx_region_cost {
+	uint32_t register_page_ns;
+	uint32_t register_call_ns;
+	uint32_t deregister_page_ns;
+	uint32_t deregister_call_ns;
+};
+
+struct rbx_regions_shape {
+	uint64_t bytes_max; /* pinned; at least a page */
+	uint32_t regions_max; /* 1 to RBX_REGIONS_MAX */
+	uint32_t page_bytes; /* a power of two; 0: 4096 */
+	struct rbx_region_cost cost;
+	const struct rbx_region_policy *policy;
+};
+
+struct rbx_regions_counters {
+	uint64_t hits; /* requests whose memory was known */
+	uint64_t partial_hits; /* of which a part was known */
+	uint64_t misses;
+	uint64_t staged; /* for which there was no room */
+	uint64_t registrations;
+	uint64_t deregistrations;
+	uint64_t spent_ns; /* registering and deregistering, by the cost of the shape */
+	uint64_t switches; /* of auto: how often another policy was taken */
+};
+
+struct rbx_region_auto;
+
+struct rbx_regions {
+	/* What a hit needs. */
+	struct rbx_region *slots;
+	uint32_t *fronts; /* by a hash of a page: the region that covered it last */
+	uint32_t front_shift;
+	uint32_t page_shift;
+	uint64_t clock; /* uses so far */
+	uint64_t inflation; /* see region_gdsf.c */
+	uint64_t sample_limit; /* hashes below it are shown to auto; 0: none */
+	uint64_t used_pages; /* of regions in the index that are in use */
+	uint32_t used_count;
+	struct rbx_regions_counters counters;
+
+	const struct rbx_region_policy *policy; /* what decides now; never auto itself */
+	union rbx_region_policy_state state;
+	struct rbx_region_index index;
+	struct rbx_region_cost cost;
+
+	/* Both budgets, and what counts against them. */
+	uint64_t pages_max;
+	uint64_t pages_held; /* promised, registered, or not deregistered yet */
+	uint32_t regions_max;
+	uint32_t regions_held;
+
+	/* Parts of what is held. */
+	uint64_t gone_pages; /* not in the index, but still used */
+	uint64_t due_pages; /* due or leaving */
+	uint32_t gone_count;
+	uint32_t due_count;
+	uint32_t indexed_count;
+
+	uint32_t slots_count;
+	uint32_t free_first; /* slots, by next */
+	uint32_t due_first; /* the regions of the next batches, by next */
+	uint64_t pages_held_max; /* the most so far */
+	void *policy_memory;
+	size_t policy_bytes;
+	struct rbx_region_auto *automatic; /* NULL: the policy is fixed */
+};
+
+/* The regions of one request. The caller's, on its stack; nothing needs to be set. */
+struct rbx_region_use {
+	uint64_t first; /* pages of the request */
+	uint64_t end;
+	uint64_t mapping_pages; /* what new regions are aligned to, if they can be */
+	uint32_t count;
+	uint32_t known; /* parts that were there */
+	uint64_t fresh; /* bit i: the host registers part i */
+	uint32_t parts[RBX_REGION_PARTS_MAX]; /* regions in the order of addresses */
+};
+RBX_STATIC_ASSERT(RBX_REGION_PARTS_MAX <= 64, "a bit for each part");
+
+size_t rbx_regions_size(const struct rbx_regions_shape *shape);
+
+/* memory: zeroed, aligned for words, borrowed for the life of the cache.
+ * Returns 0, or -EINVAL: a value of the shape is not possible. */
+int rbx_regions_init(struct rbx_regions *regions, const struct rbx_regions_shape *shape,
+		     void *memory);
+
+/**
+ * rbx_regions_acquire() - the regions of a request, each with a reference.
+ * @use: receives them
+ * @addr, @length: of the memory; length is not 0
+ * @mapping_bytes: the pages with which it is mapped, such as 2 MiB; 0: those of the cache
+ *
+ * Returns 0, or:
+ *	-EAGAIN: there is room after the next batch; then call rbx_regions_again(). What is known
+ *	keeps its references meanwhile.
+ *	-ENOBUFS: there is no room, as too much is in use; nothing was acquired
+ */
+int rbx_regions_acquire(struct rbx_regions *regions, struct rbx_region_use *use, uint64_t addr,
+			uint64_t length, uint64_t mapping_bytes);
+int rbx_regions_again(struct rbx_regions *regions, struct rbx_region_use *use);
+
+/* Gives up what rbx_regions_acquire() has returned -EAGAIN for. */
+void rbx_regions_give_up(struct rbx_regions *regions, struct rbx_region_use *use);
+
+/* A reference of each part goes. A fresh part must have been registered or refused. */
+void rbx_regions_release(struct rbx_regions *regions, struct rbx_region_use *use);
+
+/* The host has registered a fresh part. cookie: returned with the region. */
+void rbx_regions_registered(struct rbx_regions *regions, uint32_t region, uint64_t cookie);
+
+/*
+ * The system did not register a fresh part. The region leaves the index. Requests that wait for it
+ * see that it is not ready any more and have to acquire again. lacks: that budget becomes what was
+ * granted so far. The host releases the use, and acquires once more.
+ *
+ * Returns true: less is held than before once the next batch is retired, so another try is worth
+ * while.
+ */
+bool rbx_regions_refused(struct rbx_regions *regions, uint32_t region, enum rbx_region_short lacks);
+
+/* The next regions to deregister, by one call of the fabric. Returns how many. */
+uint32_t rbx_regions_batch(struct rbx_regions *regions, uint32_t *batch, uint32_t count_max);
+
+/* These are deregistered; their room is free. */
+void rbx_regions_retired(struct rbx_regions *regions, const uint32_t *batch, uint32_t count);
+
+/* The memory there is unmapped, or another one. Regions that touch it leave the index. Look for a
+ * batch afterwards. */
+void rbx_regions_invalidate(struct rbx_regions *regions, uint64_t addr, uint64_t length);
+
+/* All regions leave, before the end. */
+void rbx_regions_clear(struct rbx_regions *regions);
+
+/* What follows is for the parts of the cache and for its tests. */
+
+static inline struct rbx_region *rbx_regions_at(const struct rbx_regions *regions, uint32_t region)
+{
+	return &regions->slots[region];
+}
+
+/* Regions of the index that a policy may choose. */
+static inline uint32_t rbx_regions_idle(const struct rbx_regions *regions)
+{
+	return regions->indexed_count - regions->used_count;
+}
+
+/* What registering a region costs, and deregistering it. */
+static inline uint64_t rbx_region_register_ns(const struct rbx_region_cost *cost, uint64_t pages)
+{
+	return cost->register_page_ns * pages + cost->register_call_ns;
+}
+
+static inline uint64_t rbx_region_deregister_ns(const struct rbx_region_cost *cost, uint64_t pages)
+{
+	return cost->deregister_page_ns * pages + cost->deregister_call_ns;
+}
+
+/* Takes a region out of the index, and out of the policy. */
+void rbx_regions_drop(struct rbx_regions *regions, uint32_t region);
+
+/* Another policy decides from now on. */
+void rbx_regions_follow(struct rbx_regions *regions, const struct rbx_region_policy *policy);
+
+/* Other budgets. The regions above them leave with the next requests. */
+void rbx_regions_set_budgets(struct rbx_regions *regions, uint64_t bytes_max, uint32_t regions_max);
+
+/* A whole request on a host that registers at once, as in a simulation. */
+void rbx_regions_play(struct rbx_regions *regions, uint64_t addr, uint64_t length);
+
+#endif
