@@ -14,6 +14,7 @@ const struct cli_command *const cli_commands[] = {
 	&doctor_command,
 	&page_command,
 	&pool_command,
+	&registration_command,
 	&sim_command,
 	&stat_command,
 	&top_command,

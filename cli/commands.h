@@ -12,6 +12,7 @@ extern const struct cli_command bench_command; /* bench/table.c */
 extern const struct cli_command doctor_command; /* doctor/doctor.c */
 extern const struct cli_command page_command; /* page/page.c */
 extern const struct cli_command pool_command; /* pool/pool.c */
+extern const struct cli_command registration_command; /* registration/options.c */
 extern struct cli_command sim_command; /* sim/options.c */
 extern const struct cli_command stat_command; /* stat.c */
 extern const struct cli_command top_command; /* top/options.c */

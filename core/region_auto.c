@@ -1,38 +1,71 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * region_auto.c - follows the policy that costs least, see region_auto.h.
+ *
+ * Each shadow has a score, what it has spent. Of the past only about four turnovers count: whenever
+ * the policy that is followed has spent what it costs to fill the cache, all scores lose a quarter.
+ *
+ * Another policy is followed if its score is lower by more than all of this together, the hysteresis:
+ *
+ *	a 128th of the score     policies that cost nearly the same are not worth a change
+ *	8 regions of the sample  in a small sample, a few regions are chance
+ *	a 25th of a full cache   a change has a price: the new policy would have kept other regions, and
+ *	                         those it registers once more
+ *
+ * Of several that gain three quarters of the most, the one that comes first in order[] is taken. It
+ * has those first that are seldom far from the best: they know sizes, or keep out what is used once.
+ *
+ * At a change no region leaves. The new policy ranks those that are there, by their last use, their
+ * uses and their sizes, as if it had always been there (rbx_region_policy.adopt). The inflation is that
+ * of the shadow of gdsf, so that gdsf finds what it would have written down.
  */
 #include "core/region_auto.h"
 
-#define FIRST 2u
-#define LOOK_REQUESTS 64u
 #define SAMPLE_ALL ((uint64_t)1 << 32)
-#ifdef RBX_TUNE
-extern int tune_share, tune_floor, tune_decay, tune_first, tune_cap;
-#else
-#define tune_share 128
-#define tune_floor 8
-#define tune_decay 4
-#define tune_first 2
-#define tune_cap 8192
-#endif
 
-const struct rbx_region_policy *const rbx_region_policies[RBX_REGION_POLICIES] = {
-	&rbx_region_lru, &rbx_region_mre, &rbx_region_gdsf, &rbx_region_s3fifo, &rbx_region_sieve,
-};
+/* Requests of the sample between two looks at the scores. */
+#define LOOK_REQUESTS 64u
+
+/* The hysteresis. */
+#define SCORE_SHARE 128
+#define FLOOR_REGIONS 8u
+#define FILL_SHARE 25u
+
+/* A gain that may be chance is none: it is more than so many standard deviations, squared, of what
+ * looks have differed by. One very large region, which one policy had and another one had not, makes
+ * a large difference in one look, and says nothing about the next. */
+#define DEVIATIONS_SQUARED 4u
+
+/* Of the most gain, in hundredths. */
+#define TIE_PERCENT 75
+
+/* What a score loses at each turnover. */
+#define FADE_SHARE 4
+
+/* Regions that a shadow may take at one request, and before it was looked at. */
+#define SPARE_REGIONS (2 * RBX_REGION_PARTS_MAX)
+
+/* Numbers in rbx_region_policies[]: gdsf, s3fifo, sieve, mre, lru. The first is followed at first. */
+static const uint32_t order[RBX_REGION_POLICIES] = { 2, 3, 4, 1, 0 };
+#define GDSF 2u
+
+static size_t rounded(size_t bytes)
+{
+	return (bytes + 63) / 64 * 64;
+}
 
 static struct rbx_regions_shape shadow_shape(const struct rbx_regions_shape *shape, uint32_t i)
 {
 	struct rbx_regions_shape shadow = *shape;
 
 	shadow.policy = rbx_region_policies[i];
-	shadow.regions_max = RBX_MIN(shape->regions_max, tune_cap + 2 * RBX_REGION_PARTS_MAX);
+	shadow.regions_max = RBX_MIN(shape->regions_max, RBX_REGION_SHADOW_REGIONS + SPARE_REGIONS);
 	return shadow;
 }
 
 size_t rbx_region_auto_size(const struct rbx_regions_shape *shape)
 {
-	size_t size = (sizeof(struct rbx_region_auto) + 63) / 64 * 64;
+	size_t size = rounded(sizeof(struct rbx_region_auto));
 	uint32_t i;
 
 	for (i = 0; i < RBX_REGION_POLICIES; i++) {
@@ -46,41 +79,46 @@ size_t rbx_region_auto_size(const struct rbx_regions_shape *shape)
 void rbx_region_auto_begin(struct rbx_regions *regions, const struct rbx_regions_shape *shape,
 			   void *memory)
 {
-	struct rbx_region_auto *a = memory;
-	char *at = (char *)memory + (sizeof(*a) + 63) / 64 * 64;
+	struct rbx_region_auto *automatic = memory;
+	char *at = (char *)memory + rounded(sizeof(*automatic));
 	uint32_t i;
 
 	for (i = 0; i < RBX_REGION_POLICIES; i++) {
 		struct rbx_regions_shape shadow = shadow_shape(shape, i);
+		int err = rbx_regions_init(&automatic->shadows[i], &shadow, at);
 
-		(void)rbx_regions_init(&a->shadows[i], &shadow, at);
+		RBX_ASSERT(!err);
 		at += rbx_regions_size(&shadow);
 	}
-	regions->automatic = a;
+	regions->automatic = automatic;
 	regions->sample_limit = SAMPLE_ALL;
-	a->followed = tune_first;
-	regions->policy = rbx_region_policies[a->followed];
+	automatic->followed = order[0];
+	regions->policy = rbx_region_policies[automatic->followed];
 }
 
+/* ---- The sample -----------------------------------------------------------------*/
+
+/* Shadows have their part of the budgets, also after these have shrunk. */
 static void set_budgets(struct rbx_regions *regions)
 {
-	struct rbx_region_auto *a = regions->automatic;
+	struct rbx_region_auto *automatic = regions->automatic;
+	uint64_t bytes_max = (regions->pages_max << regions->page_shift) >> automatic->halvings;
 	uint32_t i;
 
 	for (i = 0; i < RBX_REGION_POLICIES; i++)
-		rbx_regions_set_budgets(&a->shadows[i],
-					(regions->pages_max << regions->page_shift) >> a->halvings,
-					regions->regions_max >> a->halvings);
+		rbx_regions_set_budgets(&automatic->shadows[i], bytes_max,
+					regions->regions_max >> automatic->halvings);
 }
 
-static void thin(struct rbx_regions *shadow, uint64_t limit)
+/* What the sample does not have any more leaves the shadow, for nothing. */
+static void thin(struct rbx_regions *shadow, uint64_t sample_limit)
 {
-	struct rbx_regions_counters counters = shadow->counters;
+	const struct rbx_regions_counters counters = shadow->counters;
 	uint32_t batch[RBX_REGION_BATCH_MAX], count, i;
 
 	for (i = 0; i < shadow->slots_count; i++)
-		if (rbx_region_is_indexed(&shadow->slots[i]) &&
-		    rbx_region_auto_hash(shadow->slots[i].first) >= limit)
+		if (rbx_region_is_indexed(rbx_regions_at(shadow, i)) &&
+		    rbx_region_auto_hash(rbx_regions_at(shadow, i)->first) >= sample_limit)
 			rbx_regions_drop(shadow, i);
 	while ((count = rbx_regions_batch(shadow, batch, RBX_REGION_BATCH_MAX)))
 		rbx_regions_retired(shadow, batch, count);
@@ -89,77 +127,138 @@ static void thin(struct rbx_regions *shadow, uint64_t limit)
 
 static void halve(struct rbx_regions *regions)
 {
-	struct rbx_region_auto *a = regions->automatic;
 	uint32_t i;
 
 	regions->sample_limit /= 2;
-	a->halvings++;
+	regions->automatic->halvings++;
 	for (i = 0; i < RBX_REGION_POLICIES; i++)
-		thin(&a->shadows[i], regions->sample_limit);
+		thin(&regions->automatic->shadows[i], regions->sample_limit);
+	set_budgets(regions);
+}
+
+/* Without a place for what the next request may bring; but not because the budget is as small. */
+static bool is_full(const struct rbx_regions *regions, const struct rbx_regions *shadow)
+{
+	return shadow->slots_count < regions->slots_count &&
+	       shadow->indexed_count + SPARE_REGIONS > shadow->slots_count;
+}
+
+/* ---- Scores ---------------------------------------------------------------------*/
+
+static void add_up(struct rbx_region_auto *automatic)
+{
+	uint64_t more[RBX_REGION_POLICIES], followed_ns;
+	uint32_t i;
+
+	for (i = 0; i < RBX_REGION_POLICIES; i++) {
+		uint64_t spent_ns = automatic->shadows[i].counters.spent_ns;
+		uint64_t more_ns = (spent_ns - automatic->spent_ns[i]) << automatic->halvings;
+
+		automatic->spent_ns[i] = spent_ns;
+		automatic->scores_ns[i] += more_ns;
+		more[i] = more_ns;
+	}
+	followed_ns = more[automatic->followed];
+	automatic->turnover_ns += followed_ns;
+	for (i = 0; i < RBX_REGION_POLICIES; i++) {
+		uint64_t us = (RBX_MAX(more[i], followed_ns) - RBX_MIN(more[i], followed_ns)) / 1024;
+
+		automatic->noise_us2[i] += us * us;
+	}
+}
+
+static uint64_t region_ns(const struct rbx_regions *regions)
+{
+	return (uint64_t)regions->cost.register_call_ns + regions->cost.deregister_call_ns;
+}
+
+/* What it costs to register a full cache, and to deregister it. */
+static uint64_t fill_ns(const struct rbx_regions *regions)
+{
+	return regions->pages_max * ((uint64_t)regions->cost.register_page_ns +
+				     regions->cost.deregister_page_ns) +
+	       regions->indexed_count * region_ns(regions);
+}
+
+/* What it would have saved; 0 if that may be chance. */
+static int64_t gain_of(const struct rbx_region_auto *automatic, uint32_t i)
+{
+	int64_t gain_ns = (int64_t)(automatic->scores_ns[automatic->followed] - automatic->scores_ns[i]);
+	uint64_t gain_us = gain_ns > 0 ? (uint64_t)gain_ns / 1024 : 0;
+
+	return gain_us * gain_us > DEVIATIONS_SQUARED * automatic->noise_us2[i] ? gain_ns : 0;
+}
+
+/* The one to follow: another one only if it gains more than a change may cost. */
+static uint32_t choose(const struct rbx_regions *regions)
+{
+	const struct rbx_region_auto *automatic = regions->automatic;
+	int64_t most = 0, price;
+	uint32_t i;
+
+	for (i = 0; i < RBX_REGION_POLICIES; i++)
+		most = RBX_MAX(most, gain_of(automatic, i));
+	price = (int64_t)(automatic->scores_ns[automatic->followed] / SCORE_SHARE +
+			  (FLOOR_REGIONS * region_ns(regions) << automatic->halvings) +
+			  fill_ns(regions) / FILL_SHARE);
+	if (most <= price)
+		return automatic->followed;
+	for (i = 0; gain_of(automatic, order[i]) < most / 100 * TIE_PERCENT;)
+		i++;
+	return order[i];
+}
+
+static void fade(struct rbx_regions *regions)
+{
+	struct rbx_region_auto *automatic = regions->automatic;
+	uint32_t i;
+
+	if (automatic->turnover_ns <= fill_ns(regions))
+		return;
+	automatic->turnover_ns = 0;
+	for (i = 0; i < RBX_REGION_POLICIES; i++)
+{		automatic->scores_ns[i] -= automatic->scores_ns[i] / FADE_SHARE; automatic->noise_us2[i] -= automatic->noise_us2[i] / FADE_SHARE; }
 }
 
 static void look(struct rbx_regions *regions)
 {
-	struct rbx_region_auto *a = regions->automatic;
-	uint64_t spent[RBX_REGION_POLICIES], miss;
-	uint32_t i, best = a->followed;
+	struct rbx_region_auto *automatic = regions->automatic;
+	uint32_t chosen;
 
-	for (i = 0; i < RBX_REGION_POLICIES; i++) {
-		spent[i] = (a->shadows[i].counters.spent_ns - a->spent_ns[i]) << a->halvings;
-		a->spent_ns[i] = a->shadows[i].counters.spent_ns;
-	}
-	a->cost_ns += spent[a->followed];
-	a->until_ns += spent[a->followed];
-	for (i = 0; i < RBX_REGION_POLICIES; i++) {
-		a->gains_ns[i] += (int64_t)spent[a->followed] - (int64_t)spent[i];
-		if (a->gains_ns[i] < 0)
-			a->gains_ns[i] = 0;
-		if (a->gains_ns[i] > a->gains_ns[best])
-			best = i;
-	}
-	miss = (uint64_t)(regions->cost.register_call_ns + regions->cost.deregister_call_ns) << a->halvings;
-	if (a->gains_ns[best] > (int64_t)(a->cost_ns / tune_share + tune_floor * miss)) {
-		a->followed = best;
-		for (i = 0; i < RBX_REGION_POLICIES; i++)
-			a->gains_ns[i] = 0;
+	automatic->unseen = 0;
+	set_budgets(regions);
+	add_up(automatic);
+	chosen = choose(regions);
+	if (chosen != automatic->followed) {
+		automatic->followed = chosen;
 		regions->counters.switches++;
-		rbx_regions_follow(regions, rbx_region_policies[best]);
+		rbx_regions_follow(regions, rbx_region_policies[chosen]);
 	}
-	miss = regions->pages_max * (regions->cost.register_page_ns + regions->cost.deregister_page_ns) +
-	       regions->indexed_count * (uint64_t)(regions->cost.register_call_ns + regions->cost.deregister_call_ns);
-	if (a->until_ns > miss) {
-		a->until_ns = 0;
-		a->cost_ns -= a->cost_ns / tune_decay;
-		for (i = 0; i < RBX_REGION_POLICIES; i++)
-			a->gains_ns[i] -= a->gains_ns[i] / tune_decay;
-	}
+	fade(regions);
 }
 
 RBX_APART void rbx_region_auto_observe(struct rbx_regions *regions, uint64_t first, uint64_t end)
 {
-	struct rbx_region_auto *a = regions->automatic;
-	uint32_t i;
+	struct rbx_region_auto *automatic = regions->automatic;
 	bool full = false;
+	uint32_t i;
 
 	for (i = 0; i < RBX_REGION_POLICIES; i++) {
-		rbx_regions_play(&a->shadows[i], first << regions->page_shift,
+		rbx_regions_play(&automatic->shadows[i], first << regions->page_shift,
 				 (end - first) << regions->page_shift);
-		full = full || (a->shadows[i].slots_count < regions->slots_count &&
-				a->shadows[i].indexed_count + 2 * RBX_REGION_PARTS_MAX > a->shadows[i].slots_count);
+		full = full || is_full(regions, &automatic->shadows[i]);
 	}
-	if (a->followed != 2)
-		regions->inflation = a->shadows[2].inflation;
+	if (automatic->followed != GDSF)
+		regions->inflation = automatic->shadows[GDSF].inflation;
+	if (++automatic->unseen == LOOK_REQUESTS || full)
+		look(regions);
 	if (full)
 		halve(regions);
-	if (++a->unseen < LOOK_REQUESTS && !full)
-		return;
-	a->unseen = 0;
-	set_budgets(regions);
-	look(regions);
 }
 
 /* ---- As a policy ----------------------------------------------------------------*/
 
+/* Room for each of them, one at a time. */
 static size_t auto_size(uint32_t regions)
 {
 	size_t size = 0;

@@ -17,8 +17,9 @@
 
 #include "core/regions.h"
 
-/* Regions of a shadow: what differs by 2 % between two policies is seen then. */
-#define RBX_REGION_SHADOW_REGIONS 8192u
+/* Regions of a shadow. With half as many, the sample of a trace with hot zones has misled. The shadows
+ * of all policies take 10 MiB then. */
+#define RBX_REGION_SHADOW_REGIONS 16384u
 
 /* Pages of a zone, 2^6: longer than most requests, so that those that overlap are in the same sample;
  * and short enough that there are thousands of zones. */
@@ -26,14 +27,13 @@
 
 struct rbx_region_auto {
 	struct rbx_regions shadows[RBX_REGION_POLICIES];
-	/* What each has spent more, or less, than the one that is followed, since that is. */
-	int64_t gains_ns[RBX_REGION_POLICIES];
-	uint64_t spent_ns[RBX_REGION_POLICIES]; /* when last looked at */
-	uint64_t cost_ns; /* of the one that is followed; older ones count less */
-	uint64_t until_ns; /* cost of the one that is followed, until older ones count less */
+	uint64_t scores_ns[RBX_REGION_POLICIES]; /* spent by each; what is long ago counts less */
+	uint64_t spent_ns[RBX_REGION_POLICIES]; /* by each, when last looked at */
+	uint64_t noise_us2[RBX_REGION_POLICIES]; /* squares of differences from the one that is followed */
+	uint64_t turnover_ns; /* spent by the one that is followed since scores faded */
 	uint32_t followed;
 	uint32_t halvings; /* of the sample */
-	uint32_t unseen; /* requests since the gains were looked at */
+	uint32_t unseen; /* requests since the scores were looked at */
 };
 
 static inline uint64_t rbx_region_auto_hash(uint64_t page)

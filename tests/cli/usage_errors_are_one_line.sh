@@ -13,7 +13,7 @@ serve=(serve --listen 127.0.0.1:0 --memory 64M)
 run
 [ "$status" = 2 ] || { show; fault "without a command: exit code $status"; }
 [ ! -s "$scratch/out" ] || { show; fault "without a command: wrote to stdout"; }
-for command in serve bench doctor page pool sim stat top tune volume help; do
+for command in serve bench doctor page pool registration sim stat top tune volume help; do
 	grep -qE "^  $command +[a-z].{10}" "$scratch/err" || { show; fault "$command is not listed"; }
 done
 [ "$(wc -l <"$scratch/err")" -le 20 ] || { show; fault "the list is not short"; }
