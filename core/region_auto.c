@@ -36,6 +36,10 @@
  * a large difference in one look, and says nothing about the next. */
 #define DEVIATIONS_SQUARED 4u
 
+/* What is squared: 16 seconds of one look, half an hour in all. */
+#define LOOK_US_MAX ((uint64_t)1 << 24)
+#define GAIN_US_MAX ((uint64_t)1 << 31)
+
 /* Of the most gain, in hundredths. */
 #define TIE_PERCENT 75
 
@@ -163,6 +167,7 @@ static void add_up(struct rbx_region_auto *automatic)
 	for (i = 0; i < RBX_REGION_POLICIES; i++) {
 		uint64_t us = (RBX_MAX(more[i], followed_ns) - RBX_MIN(more[i], followed_ns)) / 1024;
 
+		us = RBX_MIN(us, LOOK_US_MAX);
 		automatic->noise_us2[i] += us * us;
 	}
 }
@@ -184,7 +189,7 @@ static uint64_t fill_ns(const struct rbx_regions *regions)
 static int64_t gain_of(const struct rbx_region_auto *automatic, uint32_t i)
 {
 	int64_t gain_ns = (int64_t)(automatic->scores_ns[automatic->followed] - automatic->scores_ns[i]);
-	uint64_t gain_us = gain_ns > 0 ? (uint64_t)gain_ns / 1024 : 0;
+	uint64_t gain_us = gain_ns > 0 ? RBX_MIN((uint64_t)gain_ns / 1024, GAIN_US_MAX) : 0;
 
 	return gain_us * gain_us > DEVIATIONS_SQUARED * automatic->noise_us2[i] ? gain_ns : 0;
 }
@@ -216,8 +221,10 @@ static void fade(struct rbx_regions *regions)
 	if (automatic->turnover_ns <= fill_ns(regions))
 		return;
 	automatic->turnover_ns = 0;
-	for (i = 0; i < RBX_REGION_POLICIES; i++)
-{		automatic->scores_ns[i] -= automatic->scores_ns[i] / FADE_SHARE; automatic->noise_us2[i] -= automatic->noise_us2[i] / FADE_SHARE; }
+	for (i = 0; i < RBX_REGION_POLICIES; i++) {
+		automatic->scores_ns[i] -= automatic->scores_ns[i] / FADE_SHARE;
+		automatic->noise_us2[i] -= automatic->noise_us2[i] / FADE_SHARE;
+	}
 }
 
 static void look(struct rbx_regions *regions)

@@ -265,6 +265,19 @@ static void mend(struct rbx_region_index *index, struct rbx_region_node *parent,
 	parent->keys[right_at] = right->keys[0];
 }
 
+/* The first key of a leaf went: what its ancestors say of it has to be right, else a page between the
+ * two would be looked for here, and not in the leaf before. */
+static void first_key_changed(struct rbx_region_index *index, const struct path *path, uint64_t key)
+{
+	uint32_t level = index->levels - 1;
+
+	while (level--)
+		if (path->at[level]) {
+			index->nodes[path->nodes[level]].keys[path->at[level]] = key;
+			return;
+		}
+}
+
 void rbx_region_index_remove(struct rbx_region_index *index, uint64_t page)
 {
 	uint32_t level = index->levels - 1, at;
@@ -275,6 +288,8 @@ void rbx_region_index_remove(struct rbx_region_index *index, uint64_t page)
 	at = path.at[level];
 	RBX_ASSERT(node->count && node->keys[at] == page);
 	entries_drop(node, at, 1);
+	if (!at && node->count)
+		first_key_changed(index, &path, node->keys[0]);
 	while (level && node->count < MIN) {
 		struct rbx_region_node *parent = &index->nodes[path.nodes[--level]];
 

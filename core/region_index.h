@@ -6,8 +6,9 @@
  * regions take two levels, a hundred thousand take three or four. A node is at least 24/64 full, so
  * that the memory is bounded: about 34 bytes for each region.
  *
- * Key 0 of an inner node is never compared: all smaller pages belong to child 0. What it says may be
- * out of date; it is set right before it becomes another one's neighbour.
+ * A key of an inner node is the smallest key of its child. But key 0 is never compared: all smaller
+ * pages belong to child 0. What it says may be out of date; it is set right when it becomes another
+ * place's.
  *
  * One thread at a time.
  */

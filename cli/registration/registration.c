@@ -122,6 +122,8 @@ int cli_registration(int argc, char **argv)
 	rc = cli_output_check(&registration_command, "json", registration_options.json);
 	if (rc)
 		return rc;
+	if (!*registration_options.trace)
+		return cli_fail(&registration_command, "add --trace FILE: which memory was used");
 	if (registration_trace_read(&trace, registration_options.trace, reason, sizeof(reason)))
 		return cli_fail(&registration_command, "%s", reason);
 	if (strcmp(registration_options.json, "-"))
