@@ -352,6 +352,7 @@ void rbx_regions_follow(struct rbx_regions *regions, const struct rbx_region_pol
 	struct rbx_region_list all;
 	uint32_t i;
 
+	RBX_ASSERT(policy->size(regions->slots_count) <= regions->policy_bytes);
 	rbx_region_list_init(&all);
 	for (i = 0; i < regions->slots_count; i++)
 		if (rbx_region_is_indexed(rbx_regions_at(regions, i)))
@@ -514,10 +515,25 @@ static void release_parts(struct rbx_regions *regions, struct rbx_region_use *us
 		unreference(regions, use->parts[--use->count]);
 }
 
+/* Parts whose memory changed while the request waited. */
+static void release_gone(struct rbx_regions *regions, struct rbx_region_use *use)
+{
+	uint32_t kept = 0, i;
+
+	for (i = 0; i < use->count; i++)
+		if (rbx_region_is_indexed(rbx_regions_at(regions, use->parts[i])))
+			use->parts[kept++] = use->parts[i];
+		else
+			unreference(regions, use->parts[i]);
+	use->count = kept;
+}
+
 int rbx_regions_again(struct rbx_regions *regions, struct rbx_region_use *use)
 {
-	struct lack lack = walk(regions, use, false);
+	struct lack lack;
 
+	release_gone(regions, use);
+	lack = walk(regions, use, false);
 	if (!could_fit(regions, &lack) && use->mapping_pages > 1) {
 		use->mapping_pages = 1;
 		lack = walk(regions, use, false);

@@ -227,7 +227,7 @@ static inline uint64_t rbx_region_deregister_ns(const struct rbx_region_cost *co
 /* Takes a region out of the index, and out of the policy. */
 void rbx_regions_drop(struct rbx_regions *regions, uint32_t region);
 
-/* Another policy decides from now on. */
+/* Another policy decides from now on. The cache must have been made for auto, which has room for each. */
 void rbx_regions_follow(struct rbx_regions *regions, const struct rbx_region_policy *policy);
 
 /* Other budgets. The regions above them leave with the next requests. */
