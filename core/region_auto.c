@@ -250,11 +250,9 @@ RBX_APART void rbx_region_auto_observe(struct rbx_regions *regions, uint64_t fir
 	bool full = false;
 	uint32_t i;
 
-	for (i = 0; i < RBX_REGION_POLICIES; i++) {
-		rbx_regions_play(&automatic->shadows[i], first << regions->page_shift,
-				 (end - first) << regions->page_shift);
-		full = full || is_full(regions, &automatic->shadows[i]);
-	}
+	for (i = 0; i < RBX_REGION_POLICIES; i++)
+		if (!rbx_regions_play_pages(&automatic->shadows[i], first, end))
+			full = full || is_full(regions, &automatic->shadows[i]);
 	if (automatic->followed != GDSF)
 		regions->inflation = automatic->shadows[GDSF].inflation;
 	if (++automatic->unseen == LOOK_REQUESTS || full)

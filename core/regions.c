@@ -212,16 +212,14 @@ void rbx_regions_drop(struct rbx_regions *regions, uint32_t slot)
 	regions->gone_pages += region->pages;
 }
 
-/* A use that the policies will see. */
+/* Each region of a request has a reference, so that it is not retired. */
 static inline void reference(struct rbx_regions *regions, struct rbx_region *region)
 {
 	if (!region->references++) {
 		regions->used_count++;
 		regions->used_pages += region->pages;
 	}
-	region->stamp = ++regions->clock;
-	region->base = regions->inflation;
-	region->uses++;
+	rbx_region_touch(regions, region);
 }
 
 /* The last reference of a region that is not in the index any more. */
@@ -509,7 +507,7 @@ static struct lack walk(struct rbx_regions *regions, struct rbx_region_use *use,
 	return lack;
 }
 
-static void release_parts(struct rbx_regions *regions, struct rbx_region_use *use)
+RBX_APART static void release_parts(struct rbx_regions *regions, struct rbx_region_use *use)
 {
 	while (use->count)
 		unreference(regions, use->parts[--use->count]);
@@ -570,12 +568,6 @@ static int acquire_parts(struct rbx_regions *regions, struct rbx_region_use *use
 	return rbx_regions_again(regions, use);
 }
 
-static inline bool covers(const struct rbx_region *region, uint64_t first, uint64_t end)
-{
-	return region->state == RBX_REGION_READY && region->first <= first &&
-	       rbx_region_end(region) >= end;
-}
-
 static inline int hit(struct rbx_regions *regions, struct rbx_region_use *use, uint32_t slot)
 {
 	reference(regions, rbx_regions_at(regions, slot));
@@ -592,7 +584,7 @@ RBX_APART static int search(struct rbx_regions *regions, struct rbx_region_use *
 {
 	uint32_t slot = rbx_region_index_at(&regions->index, use->first);
 
-	if (slot != RBX_REGION_NONE && covers(rbx_regions_at(regions, slot), use->first, use->end)) {
+	if (slot != RBX_REGION_NONE && rbx_region_covers(rbx_regions_at(regions, slot), use->first, use->end)) {
 		*front = slot;
 		return hit(regions, use, slot);
 	}
@@ -601,30 +593,47 @@ RBX_APART static int search(struct rbx_regions *regions, struct rbx_region_use *
 	return acquire_parts(regions, use);
 }
 
+/* The way of a hit calls nothing, so that it need not save registers. */
+static inline int acquire(struct rbx_regions *regions, struct rbx_region_use *use, uint64_t first,
+			  uint64_t end, uint64_t mapping_bytes)
+{
+	uint32_t *front = rbx_region_front(regions, first);
+
+	use->first = first;
+	use->end = end;
+	if (!rbx_region_covers(rbx_regions_at(regions, *front), first, end))
+		return search(regions, use, mapping_bytes, front);
+	return hit(regions, use, *front);
+}
+
+/* A request of the sample. */
+RBX_APART static int acquire_shown(struct rbx_regions *regions, struct rbx_region_use *use,
+				   uint64_t first, uint64_t end, uint64_t mapping_bytes)
+{
+	rbx_region_auto_observe(regions, first, end);
+	return acquire(regions, use, first, end, mapping_bytes);
+}
+
 int rbx_regions_acquire(struct rbx_regions *regions, struct rbx_region_use *use, uint64_t addr,
 			uint64_t length, uint64_t mapping_bytes)
 {
 	uint64_t first = addr >> regions->page_shift;
 	uint64_t end = ((addr + length - 1) >> regions->page_shift) + 1;
-	uint32_t *front = &regions->fronts[first * 0x9e3779b97f4a7c15u >> regions->front_shift];
 
 	RBX_DEBUG_ASSERT(length && addr + length - 1 >= addr);
-	use->first = first;
-	use->end = end;
 	if (rbx_region_auto_hash(first) < regions->sample_limit)
-		rbx_region_auto_observe(regions, first, end);
-	if (!covers(rbx_regions_at(regions, *front), first, end))
-		return search(regions, use, mapping_bytes, front);
-	return hit(regions, use, *front);
+		return acquire_shown(regions, use, first, end, mapping_bytes);
+	return acquire(regions, use, first, end, mapping_bytes);
 }
 
 void rbx_regions_release(struct rbx_regions *regions, struct rbx_region_use *use)
 {
-	uint32_t i;
-
-	for (i = 0; i < use->count; i++)
-		unreference(regions, use->parts[i]);
+	if (use->count != 1) {
+		release_parts(regions, use);
+		return;
+	}
 	use->count = 0;
+	unreference(regions, use->parts[0]);
 }
 
 void rbx_regions_give_up(struct rbx_regions *regions, struct rbx_region_use *use)
@@ -633,11 +642,12 @@ void rbx_regions_give_up(struct rbx_regions *regions, struct rbx_region_use *use
 	regions->counters.staged++;
 }
 
-void rbx_regions_play(struct rbx_regions *regions, uint64_t addr, uint64_t length)
+RBX_APART void rbx_regions_play_parts(struct rbx_regions *regions, uint64_t first, uint64_t end)
 {
 	uint32_t batch[RBX_REGION_BATCH_MAX], count, i;
 	struct rbx_region_use use;
-	int err = rbx_regions_acquire(regions, &use, addr, length, 0);
+	int err = rbx_regions_acquire(regions, &use, first << regions->page_shift,
+				      (end - first) << regions->page_shift, 0);
 
 	while (err == -EAGAIN) {
 		count = rbx_regions_batch(regions, batch, RBX_REGION_BATCH_MAX);

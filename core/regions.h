@@ -233,7 +233,52 @@ void rbx_regions_follow(struct rbx_regions *regions, const struct rbx_region_pol
 /* Other budgets. The regions above them leave with the next requests. */
 void rbx_regions_set_budgets(struct rbx_regions *regions, uint64_t bytes_max, uint32_t regions_max);
 
-/* A whole request on a host that registers at once, as in a simulation. */
-void rbx_regions_play(struct rbx_regions *regions, uint64_t addr, uint64_t length);
+/* What covered a request that began there last time; to be checked. */
+static inline uint32_t *rbx_region_front(struct rbx_regions *regions, uint64_t first)
+{
+	return &regions->fronts[first * 0x9e3779b97f4a7c15u >> regions->front_shift];
+}
+
+static inline bool rbx_region_covers(const struct rbx_region *region, uint64_t first, uint64_t end)
+{
+	return region->state == RBX_REGION_READY && region->first <= first &&
+	       rbx_region_end(region) >= end;
+}
+
+/* A use that the policies will see. */
+static inline void rbx_region_touch(struct rbx_regions *regions, struct rbx_region *region)
+{
+	region->stamp = ++regions->clock;
+	region->base = regions->inflation;
+	region->uses++;
+}
+
+/* A whole request on a host that registers at once, as in a simulation. Returns true if the table of
+ * last hits knew it: nobody comes between acquire and release, so that needs no reference. */
+void rbx_regions_play_parts(struct rbx_regions *regions, uint64_t first, uint64_t end);
+static inline bool rbx_regions_play_pages(struct rbx_regions *regions, uint64_t first, uint64_t end)
+{
+	struct rbx_region *region = rbx_regions_at(regions, *rbx_region_front(regions, first));
+
+	if (rbx_region_covers(region, first, end)) {
+		rbx_region_touch(regions, region);
+		regions->counters.hits++;
+		return true;
+	}
+	rbx_regions_play_parts(regions, first, end);
+	return false;
+}
+
+/* The same with auto, too. */
+static inline void rbx_regions_play(struct rbx_regions *regions, uint64_t addr, uint64_t length)
+{
+	uint64_t first = addr >> regions->page_shift;
+	uint64_t end = ((addr + length - 1) >> regions->page_shift) + 1;
+
+	if (regions->automatic)
+		rbx_regions_play_parts(regions, first, end);
+	else
+		(void)rbx_regions_play_pages(regions, first, end);
+}
 
 #endif
