@@ -43,8 +43,9 @@
 /* Of the most gain, in hundredths. */
 #define TIE_PERCENT 75
 
-/* What a score loses at each turnover. */
+/* What a score loses at each turnover, which is so many regions at least. */
 #define FADE_SHARE 4
+#define TURNOVER_REGIONS 1024u
 
 /* Regions that a shadow may take at one request, and before it was looked at. */
 #define SPARE_REGIONS (2 * RBX_REGION_PARTS_MAX)
@@ -177,10 +178,10 @@ static uint64_t region_ns(const struct rbx_regions *regions)
 	return (uint64_t)regions->cost.register_call_ns + regions->cost.deregister_call_ns;
 }
 
-/* What it costs to register a full cache, and to deregister it. */
+/* What it costs to register all that the cache has, and to deregister it. */
 static uint64_t fill_ns(const struct rbx_regions *regions)
 {
-	return regions->pages_max * ((uint64_t)regions->cost.register_page_ns +
+	return regions->pages_held * ((uint64_t)regions->cost.register_page_ns +
 				     regions->cost.deregister_page_ns) +
 	       regions->indexed_count * region_ns(regions);
 }
@@ -213,12 +214,20 @@ static uint32_t choose(const struct rbx_regions *regions)
 	return order[i];
 }
 
+/* A small cache is filled so often that each time says nothing. */
+static uint64_t turnover_ns(const struct rbx_regions *regions)
+{
+	uint64_t times = RBX_MAX(TURNOVER_REGIONS / RBX_MAX(regions->indexed_count, 1u), 1u);
+
+	return fill_ns(regions) * times;
+}
+
 static void fade(struct rbx_regions *regions)
 {
 	struct rbx_region_auto *automatic = regions->automatic;
 	uint32_t i;
 
-	if (automatic->turnover_ns <= fill_ns(regions))
+	if (automatic->turnover_ns <= turnover_ns(regions))
 		return;
 	automatic->turnover_ns = 0;
 	for (i = 0; i < RBX_REGION_POLICIES; i++) {

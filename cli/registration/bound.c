@@ -3,7 +3,8 @@
  * What one who knows the future would spend: BeladySize, on the cache of the core.
  *
  * The victim is the region that takes most room for longest until its next use, for what it costs to
- * have it again: pages * time / (register + deregister). Of many regions 128 are drawn at random and
+ * have it again: pages * time / (register + deregister). If the number of regions is what is short,
+ * each takes the same room. Of many regions 128 are drawn at random and
  * compared. With regions of different sizes nobody knows a best order that can be computed, so this
  * is a good one and not a proof: a policy may come out a little below it.
  *
@@ -103,13 +104,15 @@ static uint64_t next_use(const struct future *future, struct rbx_region *region)
 
 static double harm_of_keeping(const struct future *future, struct rbx_region *region)
 {
-	const struct rbx_region_cost *cost = &future->regions.cost;
+	const struct rbx_regions *regions = &future->regions;
+	const struct rbx_region_cost *cost = &regions->cost;
 	uint64_t until = next_use(future, region);
+	uint32_t room = regions->regions_held < regions->regions_max ? region->pages : 1;
 
 	/* One that is never used again goes first, the larger the sooner. */
 	if (until == NEVER)
 		return 1e30 * region->pages;
-	return (double)(until - future->now) * region->pages /
+	return (double)(until - future->now) * room /
 	       (double)(rbx_region_register_ns(cost, region->pages) +
 			rbx_region_deregister_ns(cost, region->pages));
 }

@@ -97,6 +97,7 @@ static void sample_is_halved_until_the_shadows_can_hold_it(void **state)
 		const struct rbx_regions *shadow = &automatic->shadows[i];
 
 		assert_int_equal(shadow->pages_max, 80000 >> automatic->halvings);
+		assert_int_equal(shadow->regions_max, 80000 >> automatic->halvings);
 		for (uint32_t slot = 0; slot < shadow->slots_count; slot++)
 			if (rbx_region_is_indexed(&shadow->slots[slot]))
 				assert_true(rbx_region_auto_hash(shadow->slots[slot].first) <
