@@ -2,9 +2,9 @@
 /*
  * cost_regions.c - uses a cache of registered regions, for counting its instructions.
  *
- * The cache has regions of 64 pages, registered in random order. An eighth of its budgets is free: a
- * sample of a full cache, as auto has it, would be a little too full, and register. Then requests come for memory
- * that is known: each acquires and releases. Nothing is registered any more.
+ * The cache has regions of 64 pages, registered in random order. An eighth of its budgets is free:
+ * a sample of a full cache, as auto has it, would be a little too full, and register. Then requests
+ * come for memory that is known: each acquires and releases. Nothing is registered any more.
  *
  *	exact  whole regions at random, each of which was used before: the table of last hits knows
  *	       most of them

@@ -5,19 +5,21 @@
  * Each shadow has a score, what it has spent. Of the past only about four turnovers count: whenever
  * the policy that is followed has spent what it costs to fill the cache, all scores lose a quarter.
  *
- * Another policy is followed if its score is lower by more than all of this together, the hysteresis:
+ * Another policy is followed if its score is lower by more than all of this together, the
+ * hysteresis:
  *
  *	a 128th of the score     policies that cost nearly the same are not worth a change
  *	8 regions of the sample  in a small sample, a few regions are chance
- *	a 25th of a full cache   a change has a price: the new policy would have kept other regions, and
- *	                         those it registers once more
+ *	a 25th of a full cache   a change has a price: the new policy would have kept other
+ *	                         regions, and those it registers once more
  *
  * Of several that gain three quarters of the most, the one that comes first in order[] is taken. It
- * has those first that are seldom far from the best: they know sizes, or keep out what is used once.
+ * has those first that are seldom far from the best: they know sizes, or keep out what is used
+ * once.
  *
  * At a change no region leaves. The new policy ranks those that are there, by their last use, their
- * uses and their sizes, as if it had always been there (rbx_region_policy.adopt). The inflation is that
- * of the shadow of gdsf, so that gdsf finds what it would have written down.
+ * uses and their sizes, as if it had always been there (rbx_region_policy.adopt). The inflation is
+ * that of the shadow of gdsf, so that gdsf finds what it would have written down.
  */
 #include "core/region_auto.h"
 
@@ -32,8 +34,8 @@
 #define FILL_SHARE 25u
 
 /* A gain that may be chance is none: it is more than so many standard deviations, squared, of what
- * looks have differed by. One very large region, which one policy had and another one had not, makes
- * a large difference in one look, and says nothing about the next. */
+ * looks have differed by. One very large region, which one policy had and another one had not,
+ * makes a large difference in one look, and says nothing about the next. */
 #define DEVIATIONS_SQUARED 4u
 
 /* What is squared: 16 seconds of one look, half an hour in all. */
@@ -50,7 +52,8 @@
 /* Regions that a shadow may take at one request, and before it was looked at. */
 #define SPARE_REGIONS (2 * RBX_REGION_PARTS_MAX)
 
-/* Numbers in rbx_region_policies[]: gdsf, s3fifo, sieve, mre, lru. The first is followed at first. */
+/* Numbers in rbx_region_policies[]: gdsf, s3fifo, sieve, mre, lru. The first is followed at
+ * first. */
 static const uint32_t order[RBX_REGION_POLICIES] = { 2, 3, 4, 1, 0 };
 #define GDSF 2u
 
@@ -166,7 +169,8 @@ static void add_up(struct rbx_region_auto *automatic)
 	followed_ns = more[automatic->followed];
 	automatic->turnover_ns += followed_ns;
 	for (i = 0; i < RBX_REGION_POLICIES; i++) {
-		uint64_t us = (RBX_MAX(more[i], followed_ns) - RBX_MIN(more[i], followed_ns)) / 1024;
+		uint64_t us =
+			(RBX_MAX(more[i], followed_ns) - RBX_MIN(more[i], followed_ns)) / 1024;
 
 		us = RBX_MIN(us, LOOK_US_MAX);
 		automatic->noise_us2[i] += us * us;
@@ -189,7 +193,8 @@ static uint64_t fill_ns(const struct rbx_regions *regions)
 /* What it would have saved; 0 if that may be chance. */
 static int64_t gain_of(const struct rbx_region_auto *automatic, uint32_t i)
 {
-	int64_t gain_ns = (int64_t)(automatic->scores_ns[automatic->followed] - automatic->scores_ns[i]);
+	int64_t gain_ns =
+		(int64_t)(automatic->scores_ns[automatic->followed] - automatic->scores_ns[i]);
 	uint64_t gain_us = gain_ns > 0 ? RBX_MIN((uint64_t)gain_ns / 1024, GAIN_US_MAX) : 0;
 
 	return gain_us * gain_us > DEVIATIONS_SQUARED * automatic->noise_us2[i] ? gain_ns : 0;

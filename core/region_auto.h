@@ -17,19 +17,20 @@
 
 #include "core/regions.h"
 
-/* Regions of a shadow. With half as many, the sample of a trace with hot zones has misled. The shadows
- * of all policies take 10 MiB then. */
+/* Regions of a shadow. With half as many, the sample of a trace with hot zones has misled. The
+ * shadows of all policies take 10 MiB then. */
 #define RBX_REGION_SHADOW_REGIONS 16384u
 
-/* Pages of a zone, 2^6: longer than most requests, so that those that overlap are in the same sample;
- * and short enough that there are thousands of zones. */
+/* Pages of a zone, 2^6: longer than most requests, so that those that overlap are in the same
+ * sample; and short enough that there are thousands of zones. */
 #define RBX_REGION_ZONE_SHIFT 6u
 
 struct rbx_region_auto {
 	struct rbx_regions shadows[RBX_REGION_POLICIES];
 	uint64_t scores_ns[RBX_REGION_POLICIES]; /* spent by each; what is long ago counts less */
 	uint64_t spent_ns[RBX_REGION_POLICIES]; /* by each, when last looked at */
-	uint64_t noise_us2[RBX_REGION_POLICIES]; /* squares of differences from the one that is followed */
+	/* Squares of what looks have differed by, from the one that is followed. */
+	uint64_t noise_us2[RBX_REGION_POLICIES];
 	uint64_t turnover_ns; /* spent by the one that is followed since scores faded */
 	uint32_t followed;
 	uint32_t halvings; /* of the sample */

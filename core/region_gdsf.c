@@ -2,12 +2,12 @@
 /*
  * region_gdsf.c - the region that saves least for each page that it takes.
  *
- * Greedy Dual Size Frequency (Cherkasova, HP Labs 1998), with what this device takes as the cost. To
- * have a region of p pages, that was used f times, saves about f times what it costs to register it
- * again, a * p + b, and to deregister it; for each page that is f * (a + b / p). To that comes what
- * a victim was worth when the region was last used, the inflation, so that regions that were used
- * often, long ago, leave as well. The paper's r + 1 / s (section 5) has the same shape: r is the
- * inflation, and the size counts alike; but not the uses, and not the costs.
+ * Greedy Dual Size Frequency (Cherkasova, HP Labs 1998), with what this device takes as the cost.
+ * To have a region of p pages, that was used f times, saves about f times what it costs to register
+ * it again, a * p + b, and to deregister it; for each page that is f * (a + b / p). To that comes
+ * what a victim was worth when the region was last used, the inflation, so that regions that were
+ * used often, long ago, leave as well. The paper's r + 1 / s (section 5) has the same shape: r is
+ * the inflation, and the size counts alike; but not the uses, and not the costs.
  */
 #include "core/region_heap.h"
 
@@ -39,7 +39,8 @@ static uint32_t gdsf_victim(struct rbx_regions *regions)
 	uint32_t victim = rbx_region_heap_least(regions, worth);
 
 	if (victim != RBX_REGION_NONE)
-		regions->inflation = RBX_MAX(regions->inflation, rbx_regions_at(regions, victim)->key);
+		regions->inflation =
+			RBX_MAX(regions->inflation, rbx_regions_at(regions, victim)->key);
 	return victim;
 }
 

@@ -32,7 +32,8 @@ static void move_up(struct rbx_regions *regions, uint32_t place)
 	uint32_t region = regions->state.heap.places[place];
 	uint64_t key = rbx_regions_at(regions, region)->key;
 
-	for (; place && key < key_at(regions, (place - 1) / CHILDREN); place = (place - 1) / CHILDREN)
+	for (; place && key < key_at(regions, (place - 1) / CHILDREN);
+	     place = (place - 1) / CHILDREN)
 		set(regions, place, regions->state.heap.places[(place - 1) / CHILDREN]);
 	set(regions, place, region);
 }

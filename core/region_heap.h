@@ -2,8 +2,8 @@
 /*
  * region_heap.h - which region has the least key, for the policies whose keys only grow.
  *
- * A use makes a key grow, and nobody moves the region then. It is moved when it comes to the top and
- * turns out to have another key by now. So a hundred uses of a region cost one move.
+ * A use makes a key grow, and nobody moves the region then. It is moved when it comes to the top
+ * and turns out to have another key by now. So a hundred uses of a region cost one move.
  */
 #ifndef RBX_REGION_HEAP_H
 #define RBX_REGION_HEAP_H

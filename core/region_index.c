@@ -12,7 +12,8 @@
 #define MIN RBX_REGION_NODE_MIN
 
 RBX_STATIC_ASSERT(KEYS == 64, "six comparisons find the place");
-RBX_STATIC_ASSERT(KEYS - MIN >= MIN && KEYS + 1 >= 2 * MIN, "both halves of a split are full enough");
+RBX_STATIC_ASSERT(KEYS - MIN >= MIN && KEYS + 1 >= 2 * MIN,
+		  "both halves of a split are full enough");
 
 /* The way from the root to a leaf: nodes, and the entry taken in each. */
 struct path {
@@ -265,8 +266,8 @@ static void mend(struct rbx_region_index *index, struct rbx_region_node *parent,
 	parent->keys[right_at] = right->keys[0];
 }
 
-/* The first key of a leaf went: what its ancestors say of it has to be right, else a page between the
- * two would be looked for here, and not in the leaf before. */
+/* The first key of a leaf went: what its ancestors say of it has to be right, else a page between
+ * the two would be looked for here, and not in the leaf before. */
 static void first_key_changed(struct rbx_region_index *index, const struct path *path, uint64_t key)
 {
 	uint32_t level = index->levels - 1;

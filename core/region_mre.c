@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * region_mre.c - Memory Resorting and Eviction, the policy of the paper (section 5, figures 3 and 4).
+ * region_mre.c - Memory Resorting and Eviction, the policy of the paper (section 5,
+ * figures 3 and 4).
  *
  * The regions are a stack by their last use. Its upper part is the frequent reference section, its
  * lower part the resorting section, and the bottom of that is the eviction segment. When the cache
  * is full,
  *
  *	r becomes the eviction factor of the region at the bottom of the stack
- *	each region of the resorting section whose factor is 0 gets the factor r + 1 / s, s its pages
+ *	each region of the resorting section whose factor is 0 gets the factor r + 1 / s, where s
+ *		is its pages
  *	the resorting section is sorted, the smallest factor at the bottom
  *	the regions of the eviction segment are deregistered, all in one operation
  *
- * A factor is kept until the region is used: that sends it to the top of the stack, with factor 0. So
- * a large region leaves before a small one that has been there as long; but r grows, and in the end a
- * small one leaves too.
+ * A factor is kept until the region is used: that sends it to the top of the stack, with factor 0.
+ * So a large region leaves before a small one that has been there as long; but r grows, and in the
+ * end a small one leaves too.
  *
- * The paper does not say how large the sections are. Here the resorting section has half of the pages,
- * and the eviction segment a sixteenth. Regions in use stay.
+ * The paper does not say how large the sections are. Here the resorting section has half of the
+ * pages, and the eviction segment a sixteenth. Regions in use stay.
  *
  * A hit does not move a region to the top. The next resorting does that with all regions that were
  * used meanwhile, in the order of their last use, which is the stack that the paper has by then.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * region_policy.c - the list of the policies, see region_policy.h.
+ * region_policy.c - the list of the policies, and how one takes over, see region_policy.h.
  */
-#include "core/region_policy.h"
+#include "core/regions.h"
 
 const struct rbx_region_policy *const rbx_region_policies[RBX_REGION_POLICIES] = {
 	&rbx_region_lru, &rbx_region_mre, &rbx_region_gdsf, &rbx_region_s3fifo, &rbx_region_sieve,
@@ -23,4 +23,21 @@ const struct rbx_region_policy *rbx_region_policy_find(const char *name)
 		if (is_same(name, rbx_region_policies[i]->name))
 			return rbx_region_policies[i];
 	return is_same(name, rbx_region_auto.name) ? &rbx_region_auto : NULL;
+}
+
+void rbx_regions_follow(struct rbx_regions *regions, const struct rbx_region_policy *policy)
+{
+	struct rbx_region_list all;
+	uint32_t i;
+
+	RBX_ASSERT(policy->size(regions->slots_count) <= regions->policy_bytes);
+	rbx_region_list_init(&all);
+	for (i = 0; i < regions->slots_count; i++)
+		if (rbx_region_is_indexed(rbx_regions_at(regions, i)))
+			rbx_region_list_push(&all, regions->slots, i);
+	rbx_region_list_sort(&all, regions->slots, RBX_REGION_BY(stamp));
+	rbx_port_fill(regions->policy_memory, 0, regions->policy_bytes);
+	regions->policy = policy;
+	policy->init(regions, regions->policy_memory);
+	policy->adopt(regions, &all);
 }

@@ -2,11 +2,11 @@
 /*
  * region_s3fifo.c - what is used once does not push out what is used often.
  *
- * S3-FIFO (Yang et al., SOSP 2023), with sizes. A new region enters a small queue, of a tenth of the
- * pages. If it was used more than once more by the time that it comes to the end, it goes on to the
- * main queue, else it leaves, and a ghost remembers its first page. What comes back while its ghost is
- * there enters the main queue at once. At the end of the main queue a region that was used goes round
- * again, up to three times.
+ * S3-FIFO (Yang et al., SOSP 2023), with sizes. A new region enters a small queue, of a tenth of
+ * the pages. If it was used more than once more by the time that it comes to the end, it goes on to
+ * the main queue, else it leaves, and a ghost remembers its first page. What comes back while its
+ * ghost is there enters the main queue at once. At the end of the main queue a region that was used
+ * goes round again, up to three times.
  */
 #include "core/regions.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * region_sieve.c - a hand goes from the oldest region to the newest, and takes the first one that was
- * not used since it came by.
+ * region_sieve.c - a hand goes from the oldest region to the newest, and takes the first one that
+ * was not used since it came by.
  *
- * SIEVE (Zhang et al., NSDI 2024). What was used stays where it is, unlike with a clock. So the hand
- * comes to new regions soon, and those that are never used again leave soon.
+ * SIEVE (Zhang et al., NSDI 2024). What was used stays where it is, unlike with a clock. So the
+ * hand comes to new regions soon, and those that are never used again leave soon.
  */
 #include "core/regions.h"
 

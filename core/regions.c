@@ -17,8 +17,6 @@
 #define AHEAD_SHARE 1024u
 #define AHEAD_MAX (RBX_REGION_BATCH_MAX / 2)
 
-#define FRONTS_PER_REGION 2u
-
 /* What a request lacks. */
 struct lack {
 	uint64_t pages;
@@ -29,113 +27,6 @@ struct range {
 	uint64_t first;
 	uint64_t end;
 };
-
-/* ---- Beginning ------------------------------------------------------------------*/
-
-static uint32_t page_shift_of(const struct rbx_regions_shape *shape)
-{
-	return shape->page_bytes ? (uint32_t)__builtin_ctz(shape->page_bytes) : 12;
-}
-
-/* A region has a page at least. */
-static uint32_t slots_of(const struct rbx_regions_shape *shape)
-{
-	return (uint32_t)RBX_MIN((uint64_t)shape->regions_max,
-				 shape->bytes_max >> page_shift_of(shape));
-}
-
-static uint32_t fronts_bits(uint32_t slots)
-{
-	uint32_t bits = 1;
-
-	while (1u << bits < slots * FRONTS_PER_REGION)
-		bits++;
-	return bits;
-}
-
-static size_t rounded(size_t bytes)
-{
-	return (bytes + 63) / 64 * 64;
-}
-
-static size_t slots_size(uint32_t slots)
-{
-	return rounded(slots * sizeof(struct rbx_region));
-}
-
-static size_t fronts_size(uint32_t slots)
-{
-	return rounded(sizeof(uint32_t) << fronts_bits(slots));
-}
-
-size_t rbx_regions_size(const struct rbx_regions_shape *shape)
-{
-	uint32_t slots = slots_of(shape);
-
-	return slots_size(slots) + fronts_size(slots) + rounded(rbx_region_index_size(slots)) +
-	       rounded(shape->policy->size(slots)) +
-	       (shape->policy == &rbx_region_auto ? rbx_region_auto_size(shape) : 0);
-}
-
-static bool is_possible(const struct rbx_regions_shape *shape)
-{
-	uint32_t page_bytes = shape->page_bytes ? shape->page_bytes : RBX_PAGE_BYTES;
-
-	return !(page_bytes & (page_bytes - 1)) && shape->bytes_max >= page_bytes &&
-	       shape->regions_max && shape->regions_max <= RBX_REGIONS_MAX;
-}
-
-static void slots_init(struct rbx_regions *regions)
-{
-	uint32_t i;
-
-	regions->free_first = RBX_REGION_NONE;
-	regions->due_first = RBX_REGION_NONE;
-	for (i = regions->slots_count; i--;) {
-		regions->slots[i].next = regions->free_first;
-		regions->free_first = i;
-	}
-}
-
-int rbx_regions_init(struct rbx_regions *regions, const struct rbx_regions_shape *shape,
-		     void *memory)
-{
-	uint32_t slots;
-	char *at = memory;
-
-	if (!is_possible(shape))
-		return -EINVAL;
-	slots = slots_of(shape);
-	*regions = (struct rbx_regions){
-		.page_shift = page_shift_of(shape),
-		.pages_max = shape->bytes_max >> page_shift_of(shape),
-		.regions_max = slots,
-		.slots_count = slots,
-		.cost = shape->cost,
-		.policy = shape->policy,
-		.front_shift = 64 - fronts_bits(slots),
-		.slots = memory,
-	};
-	at += slots_size(slots);
-	regions->fronts = (uint32_t *)at;
-	at += fronts_size(slots);
-	rbx_region_index_init(&regions->index, at, slots);
-	at += rounded(rbx_region_index_size(slots));
-	regions->policy_memory = at;
-	regions->policy_bytes = shape->policy->size(slots);
-	slots_init(regions);
-	at += rounded(regions->policy_bytes);
-	if (shape->policy == &rbx_region_auto)
-		rbx_region_auto_begin(regions, shape, at);
-	regions->policy->init(regions, regions->policy_memory);
-	return 0;
-}
-
-void rbx_regions_set_budgets(struct rbx_regions *regions, uint64_t bytes_max, uint32_t regions_max)
-{
-	regions->pages_max = RBX_MAX(bytes_max >> regions->page_shift, (uint64_t)1);
-	regions->regions_max = RBX_MAX(RBX_MIN(regions_max, regions->slots_count), 1u);
-}
 
 /* ---- A region's life ------------------------------------------------------------*/
 
@@ -307,7 +198,8 @@ void rbx_regions_retired(struct rbx_regions *regions, const uint32_t *batch, uin
 		regions->due_count--;
 		regions->due_pages -= region->pages;
 		regions->counters.deregistrations++;
-		regions->counters.spent_ns += rbx_region_deregister_ns(&regions->cost, region->pages);
+		regions->counters.spent_ns +=
+			rbx_region_deregister_ns(&regions->cost, region->pages);
 		slot_free(regions, batch[i]);
 	}
 }
@@ -345,23 +237,6 @@ void rbx_regions_clear(struct rbx_regions *regions)
 	drop_range(regions, 0, UINT64_MAX);
 }
 
-void rbx_regions_follow(struct rbx_regions *regions, const struct rbx_region_policy *policy)
-{
-	struct rbx_region_list all;
-	uint32_t i;
-
-	RBX_ASSERT(policy->size(regions->slots_count) <= regions->policy_bytes);
-	rbx_region_list_init(&all);
-	for (i = 0; i < regions->slots_count; i++)
-		if (rbx_region_is_indexed(rbx_regions_at(regions, i)))
-			rbx_region_list_push(&all, regions->slots, i);
-	rbx_region_list_sort(&all, regions->slots, RBX_REGION_BY(stamp));
-	rbx_port_fill(regions->policy_memory, 0, regions->policy_bytes);
-	regions->policy = policy;
-	policy->init(regions, regions->policy_memory);
-	policy->adopt(regions, &all);
-}
-
 /* ---- Room -----------------------------------------------------------------------*/
 
 static bool fits(const struct rbx_regions *regions, uint64_t pages, uint32_t count)
@@ -378,7 +253,8 @@ static bool could_fit(const struct rbx_regions *regions, const struct lack *lack
 
 static bool fits_now(const struct rbx_regions *regions, const struct lack *lack)
 {
-	return fits(regions, regions->pages_held + lack->pages, regions->regions_held + lack->count);
+	return fits(regions, regions->pages_held + lack->pages,
+		    regions->regions_held + lack->count);
 }
 
 static bool fits_after_batch(const struct rbx_regions *regions, const struct lack *lack)
@@ -405,7 +281,8 @@ static void make_room(struct rbx_regions *regions, const struct lack *lack)
 		return;
 	while (!fits_after_batch(regions, lack))
 		retire_one(regions);
-	while (rbx_regions_idle(regions) && (policy->wants_more ? policy->wants_more(regions) : ahead)) {
+	while (rbx_regions_idle(regions) &&
+	       (policy->wants_more ? policy->wants_more(regions) : ahead)) {
 		retire_one(regions);
 		ahead -= !policy->wants_more;
 	}
@@ -434,8 +311,8 @@ static uint32_t covering(const struct rbx_regions *regions, uint64_t page)
 		       slot : RBX_REGION_NONE;
 }
 
-/* The gap between regions at this page, as far as the request goes, and from there to the borders of
- * the pages that map it. */
+/* The gap between regions at this page, as far as the request goes, and from there to the borders
+ * of the pages that map it. */
 static struct range gap_at(const struct rbx_regions *regions, const struct rbx_region_use *use,
 			   uint64_t page)
 {
@@ -455,8 +332,8 @@ static struct range gap_at(const struct rbx_regions *regions, const struct rbx_r
 
 /* No more than one part is left: whatever there is from this page on leaves the index, and the rest
  * of the request becomes one region. */
-static struct range gap_of_rest(struct rbx_regions *regions, struct rbx_region_use *use, uint32_t at,
-				uint64_t page)
+static struct range gap_of_rest(struct rbx_regions *regions, struct rbx_region_use *use,
+				uint32_t at, uint64_t page)
 {
 	while (use->count > at)
 		unreference(regions, use->parts[--use->count]);
@@ -584,7 +461,8 @@ RBX_APART static int search(struct rbx_regions *regions, struct rbx_region_use *
 {
 	uint32_t slot = rbx_region_index_at(&regions->index, use->first);
 
-	if (slot != RBX_REGION_NONE && rbx_region_covers(rbx_regions_at(regions, slot), use->first, use->end)) {
+	if (slot != RBX_REGION_NONE &&
+	    rbx_region_covers(rbx_regions_at(regions, slot), use->first, use->end)) {
 		*front = slot;
 		return hit(regions, use, slot);
 	}

@@ -60,7 +60,7 @@
 
 /* Of what the system has not enough, if it does not register a region. */
 enum rbx_region_short {
-	RBX_REGION_SHORT_OF_NOTHING, /* it refused for another reason, as memory that is not there */
+	RBX_REGION_SHORT_OF_NOTHING, /* it refused for another reason */
 	RBX_REGION_SHORT_OF_BYTES, /* RLIMIT_MEMLOCK */
 	RBX_REGION_SHORT_OF_REGIONS, /* the device has no more */
 };
@@ -227,7 +227,8 @@ static inline uint64_t rbx_region_deregister_ns(const struct rbx_region_cost *co
 /* Takes a region out of the index, and out of the policy. */
 void rbx_regions_drop(struct rbx_regions *regions, uint32_t region);
 
-/* Another policy decides from now on. The cache must have been made for auto, which has room for each. */
+/* Another policy decides from now on. The cache must have been made for auto, which has room for
+ * each. */
 void rbx_regions_follow(struct rbx_regions *regions, const struct rbx_region_policy *policy);
 
 /* Other budgets. The regions above them leave with the next requests. */
@@ -253,8 +254,8 @@ static inline void rbx_region_touch(struct rbx_regions *regions, struct rbx_regi
 	region->uses++;
 }
 
-/* A whole request on a host that registers at once, as in a simulation. Returns true if the table of
- * last hits knew it: nobody comes between acquire and release, so that needs no reference. */
+/* A whole request on a host that registers at once, as in a simulation. Returns true if the table
+ * of last hits knew it: nobody comes between acquire and release, so that needs no reference. */
 void rbx_regions_play_parts(struct rbx_regions *regions, uint64_t first, uint64_t end);
 static inline bool rbx_regions_play_pages(struct rbx_regions *regions, uint64_t first, uint64_t end)
 {

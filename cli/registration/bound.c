@@ -2,15 +2,16 @@
 /*
  * What one who knows the future would spend: BeladySize, on the cache of the core.
  *
- * The victim is the region that takes most room for longest until its next use, for what it costs to
- * have it again: pages * time / (register + deregister). If the number of regions is what is short,
- * each takes the same room. Of many regions 128 are drawn at random and
+ * The victim is the region that takes most room for longest until its next use, for what it costs
+ * to have it again: pages * time / (register + deregister). If the number of regions is what is
+ * short, each takes the same room. Of many regions 128 are drawn at random and
  * compared. With regions of different sizes nobody knows a best order that can be computed, so this
  * is a good one and not a proof: a policy may come out a little below it.
  *
- * The memory of the trace is cut into segments where any request begins or ends. For each request and
- * segment it is known beforehand which request uses the segment next. A region's next use is the
- * earliest of its segments'. It stays right until it has come, and only then is it looked up again.
+ * The memory of the trace is cut into segments where any request begins or ends. For each request
+ * and segment it is known beforehand which request uses the segment next. A region's next use is
+ * the earliest of its segments'. It stays right until it has come, and only then is it looked up
+ * again.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -126,7 +127,8 @@ static uint32_t bound_victim(struct rbx_regions *regions)
 	/* Those in use are few; the second time all are looked at. */
 	for (i = 0; victim == RBX_REGION_NONE ? i < looks + future->count : i < looks; i++) {
 		uint32_t at = future->count <= DRAWN || i >= looks ?
-				      i % future->count : rbx_random_below(&future->random, future->count);
+				      i % future->count :
+				      rbx_random_below(&future->random, future->count);
 		struct rbx_region *region = &regions->slots[future->places[at]];
 		double harm = region->references ? -1 : harm_of_keeping(future, region);
 
@@ -227,12 +229,13 @@ static void play(struct future *future)
 		for (uint64_t use = future->uses_at[i]; use < future->uses_at[i + 1]; use++)
 			future->next[future->firsts[i] + (use - future->uses_at[i])] =
 				future->next_uses[use];
-		rbx_regions_play(&future->regions, trace->requests[i].addr, trace->requests[i].length);
+		rbx_regions_play(&future->regions, trace->requests[i].addr,
+				 trace->requests[i].length);
 	}
 }
 
-int registration_bound(const struct registration_trace *trace, const struct rbx_regions_shape *shape,
-		       uint64_t *bound_ns)
+int registration_bound(const struct registration_trace *trace,
+		       const struct rbx_regions_shape *shape, uint64_t *bound_ns)
 {
 	struct rbx_regions_shape bound = *shape;
 	struct future future = { .trace = trace };

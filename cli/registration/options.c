@@ -24,8 +24,8 @@ struct registration_options registration_options = {
 };
 
 /* Calls @take for each word of a list. Returns its first error, or -EINVAL: there are too many. */
-static int each_word(const char *list, int (*take)(const char *word, uint32_t i), uint32_t count_max,
-		     uint32_t *count)
+static int each_word(const char *list, int (*take)(const char *word, uint32_t i),
+		     uint32_t count_max, uint32_t *count)
 {
 	char word[64];
 	uint32_t i;
@@ -70,10 +70,12 @@ static int set_policies(const struct cli_option *option, const char *text, char 
 	(void)option;
 	if (!strcmp(text, "all"))
 		return take_all_policies(), 0;
-	if (!each_word(text, take_policy, REGISTRATION_POLICIES, &registration_options.policies_count))
+	if (!each_word(text, take_policy, REGISTRATION_POLICIES,
+		       &registration_options.policies_count))
 		return 0;
-	snprintf(reason, reason_bytes, "give all, or some of " POLICY_NAMES ", each once, separated by "
-				       "commas");
+	snprintf(reason, reason_bytes,
+		 "give all, or some of " POLICY_NAMES ", each once, separated by "
+		 "commas");
 	return -EINVAL;
 }
 
@@ -99,10 +101,13 @@ static int set_budgets(const struct cli_option *option, const char *text, char *
 		       size_t reason_bytes)
 {
 	(void)option;
-	if (!each_word(text, take_budget, REGISTRATION_LIST_MAX, &registration_options.budgets_count))
+	if (!each_word(text, take_budget, REGISTRATION_LIST_MAX,
+		       &registration_options.budgets_count))
 		return 0;
-	snprintf(reason, reason_bytes, "give at most %u sizes of 4 KiB to 1 PiB, such as 64M, or parts of "
-		 "what the trace touches, above 0%% to 100%%, such as 10%%", REGISTRATION_LIST_MAX);
+	snprintf(reason, reason_bytes,
+		 "give at most %u sizes of 4 KiB to 1 PiB, such as 64M, or parts of "
+		 "what the trace touches, above 0%% to 100%%, such as 10%%",
+		 REGISTRATION_LIST_MAX);
 	return -EINVAL;
 }
 
@@ -123,9 +128,11 @@ static int set_regions(const struct cli_option *option, const char *text, char *
 		       size_t reason_bytes)
 {
 	(void)option;
-	if (!each_word(text, take_regions, REGISTRATION_LIST_MAX, &registration_options.regions_count))
+	if (!each_word(text, take_regions, REGISTRATION_LIST_MAX,
+		       &registration_options.regions_count))
 		return 0;
-	snprintf(reason, reason_bytes, "give at most %u whole numbers from 1 to %u, separated by commas",
+	snprintf(reason, reason_bytes,
+		 "give at most %u whole numbers from 1 to %u, separated by commas",
 		 REGISTRATION_LIST_MAX, RBX_REGIONS_MAX);
 	return -EINVAL;
 }
@@ -163,9 +170,11 @@ static int set_cost(const struct cli_option *option, const char *text, char *rea
 		if (sum)
 			return 0;
 	}
-	snprintf(reason, reason_bytes, "give four numbers of microseconds from 0 to 1000000, not all 0: "
-		 "registering costs the 1st for each page and the 2nd for each region, deregistering the "
-		 "3rd and the 4th; such as 0.77,7.42,0.22,1.1");
+	snprintf(
+		reason, reason_bytes,
+		"give four numbers of microseconds from 0 to 1000000, not all 0: "
+		"registering costs the 1st for each page and the 2nd for each region, deregistering the "
+		"3rd and the 4th; such as 0.77,7.42,0.22,1.1");
 	return -EINVAL;
 }
 
@@ -173,18 +182,22 @@ static const struct cli_option options[] = {
 	{ "trace", "FILE", "which memory was used", cli_set_text, registration_options.trace,
 	  .max = sizeof(registration_options.trace), .argument = CLI_ARGUMENT_FILE,
 	  .is_required = true,
-	  .details = "See TRACES. A file that is packed by zstd(1) or gzip(1) is unpacked on the way." },
+	  .details =
+		  "See TRACES. A file that is packed by zstd(1) or gzip(1) is unpacked on the way." },
 	{ "policy", "all|NAME,...", "policies to try: " POLICY_NAMES, set_policies, .field = NULL,
 	  .preset = "all", .details = "See POLICIES." },
-	{ "bytes", "SIZE,...", "budgets of pinned memory: sizes, or parts of what the trace touches",
-	  set_budgets, .field = NULL, .preset = "1%,3%,10%,30%,60%" },
+	{ "bytes", "SIZE,...",
+	  "budgets of pinned memory: sizes, or parts of what the trace touches", set_budgets,
+	  .field = NULL, .preset = "1%,3%,10%,30%,60%" },
 	{ "regions", "N,...", "budgets of regions", set_regions, .field = NULL,
 	  .preset = "as many as there are pages",
 	  .details = "Each is tried with each of --bytes." },
-	{ "cost", "A,B,C,D", "microseconds: registering p pages takes A * p + B, deregistering C * p + D",
-	  set_cost, .field = NULL, .preset = "0.77,7.42,0.22,1.1",
-	  .details = "The default is what the paper has of InfiniBand in 2003. `rdmabox tune` measures "
-		     "what this device takes." },
+	{ "cost", "A,B,C,D",
+	  "microseconds: registering p pages takes A * p + B, deregistering C * p + D", set_cost,
+	  .field = NULL, .preset = "0.77,7.42,0.22,1.1",
+	  .details =
+		  "The default is what the paper has of InfiniBand in 2003. `rdmabox tune` measures "
+		  "what this device takes." },
 	{ "json", "FILE|-", "write JSON; - prints it instead of the table", cli_set_text,
 	  registration_options.json, .max = sizeof(registration_options.json), .group = "Output",
 	  .argument = CLI_ARGUMENT_FILE },

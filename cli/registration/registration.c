@@ -72,9 +72,11 @@ static int run_budget(const struct registration_trace *trace, struct rbx_regions
 	return err;
 }
 
-static int run(const struct registration_trace *trace, struct registration_row *rows, uint32_t *count)
+static int run(const struct registration_trace *trace, struct registration_row *rows,
+	       uint32_t *count)
 {
-	uint32_t numbers = registration_options.regions_count ? registration_options.regions_count : 1;
+	uint32_t numbers =
+		registration_options.regions_count ? registration_options.regions_count : 1;
 	bool prints = strcmp(registration_options.json, "-") != 0;
 
 	for (uint32_t i = 0; i < registration_options.budgets_count * numbers; i++) {
@@ -87,12 +89,14 @@ static int run(const struct registration_trace *trace, struct registration_row *
 		};
 
 		if (run_budget(trace, &shape, rows + *count)) {
-			cli_fail(&registration_command, "not enough memory for --bytes of %llu; give fewer",
+			cli_fail(&registration_command,
+				 "not enough memory for --bytes of %llu; give fewer",
 				 (unsigned long long)bytes);
 			return CLI_EXIT_FAILED;
 		}
 		if (prints)
-			registration_report_rows(rows + *count, registration_options.policies_count);
+			registration_report_rows(rows + *count,
+						 registration_options.policies_count);
 		*count += registration_options.policies_count;
 	}
 	return CLI_EXIT_OK;

@@ -47,8 +47,9 @@ void registration_report_rows(const struct registration_row *rows, uint32_t coun
 		printf("%10s %9" PRIu32 "  %-7s %7.2f %9.2f %13" PRIu64 " %15.0f %8.3f",
 		       cli_size_short(row->bytes, size, sizeof(size)), row->regions, row->policy,
 		       100 * (double)row->counters.hits / requests,
-		       100 * (double)row->counters.partial_hits / requests, row->counters.registrations,
-		       ns / 1000, row->bound_ns ? ns / (double)row->bound_ns : 1);
+		       100 * (double)row->counters.partial_hits / requests,
+		       row->counters.registrations, ns / 1000,
+		       row->bound_ns ? ns / (double)row->bound_ns : 1);
 		if (row->counters.spent_ns == best)
 			printf(" *");
 		else if (!strcmp(row->policy, "auto") && best != UINT64_MAX && best)
@@ -84,5 +85,6 @@ json_t *registration_report_json(const struct registration_trace *trace,
 
 	for (uint32_t i = 0; i < count; i++)
 		json_array_append_new(list, row_json(&rows[i]));
-	return json_pack("{s:I s:o}", "touched_bytes", (json_int_t)trace->touched_bytes, "rows", list);
+	return json_pack("{s:I s:o}", "touched_bytes", (json_int_t)trace->touched_bytes, "rows",
+			 list);
 }

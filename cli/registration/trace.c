@@ -3,11 +3,11 @@
  * Reads a trace: which memory was used, request by request. Its first line says in which of three
  * formats it is:
  *
- *	START COUNT 0 NUMBER   the ARC traces: pages of 4 KiB from page START; the last two fields are
- *	                       not used
+ *	START COUNT 0 NUMBER   the ARC traces: pages of 4 KiB from page START; the last two
+ *	                       fields are not used
  *	ADDRESS LENGTH         bytes, decimal or 0x...
- *	a log of a web server  common or combined format: each URL is a buffer (urls.c), and a response
- *	                       a use of as many of its bytes. One without bytes is no request.
+ *	a log of a web server  common or combined format: each URL is a buffer (urls.c), and a
+ *	                       response uses as many of its bytes. One without bytes is no request.
  *
  * Lines that begin with # and empty lines are skipped. A line that is something else ends the run,
  * with its number: a guess would be a wrong result.
@@ -63,7 +63,8 @@ static int parse_pages(const char *line, struct registration_urls *urls,
 	if (!take_number(&line, 10, &start) || !take_number(&line, 10, &count) ||
 	    !take_number(&line, 10, &unused) || !take_number(&line, 10, &unused) || *line)
 		return -EINVAL;
-	if (start > ADDR_MAX / REGISTRATION_PAGE_BYTES || count > LENGTH_MAX / REGISTRATION_PAGE_BYTES)
+	if (start > ADDR_MAX / REGISTRATION_PAGE_BYTES ||
+	    count > LENGTH_MAX / REGISTRATION_PAGE_BYTES)
 		return -EINVAL;
 	request->addr = start * REGISTRATION_PAGE_BYTES;
 	request->length = count * REGISTRATION_PAGE_BYTES;
@@ -74,7 +75,8 @@ static int parse_bytes(const char *line, struct registration_urls *urls,
 		       struct registration_request *request)
 {
 	(void)urls;
-	if (!take_number(&line, 0, &request->addr) || !take_number(&line, 0, &request->length) || *line)
+	if (!take_number(&line, 0, &request->addr) || !take_number(&line, 0, &request->length) ||
+	    *line)
 		return -EINVAL;
 	return is_possible(request) ? 1 : -EINVAL;
 }
@@ -118,7 +120,8 @@ static int parse_log(const char *line, struct registration_urls *urls,
 static const struct format formats[] = {
 	{ "`START COUNT 0 NUMBER`, in pages of 4 KiB", parse_pages, false },
 	{ "`ADDRESS LENGTH`, in bytes", parse_bytes, false },
-	{ "a line of a web server's log, `... \"GET /URL HTTP/1.1\" STATUS BYTES`", parse_log, true },
+	{ "a line of a web server's log, `... \"GET /URL HTTP/1.1\" STATUS BYTES`", parse_log,
+	  true },
 };
 #define FORMATS (sizeof(formats) / sizeof(*formats))
 
@@ -183,15 +186,20 @@ static void explain(const struct reading *reading, int err, const char *path, ch
 		snprintf(reason, reason_bytes, "trace %s: not enough memory at line %" PRIu64, path,
 			 reading->line_number);
 	else if (err == -EFBIG)
-		snprintf(reason, reason_bytes, "trace %s, line %" PRIu64 ": the trace is too large; cut it",
-			 path, reading->line_number);
+		snprintf(reason, reason_bytes,
+			 "trace %s, line %" PRIu64 ": the trace is too large; cut it", path,
+			 reading->line_number);
 	else if (reading->format)
-		snprintf(reason, reason_bytes, "trace %s, line %" PRIu64 " is not %s as those before it; "
-			 "mend or remove it", path, reading->line_number, reading->format->expected);
+		snprintf(reason, reason_bytes,
+			 "trace %s, line %" PRIu64 " is not %s as those before it; "
+			 "mend or remove it",
+			 path, reading->line_number, reading->format->expected);
 	else
-		snprintf(reason, reason_bytes, "trace %s, line %" PRIu64 " is neither %s, nor %s, nor %s; "
-			 "give another file", path, reading->line_number, formats[0].expected,
-			 formats[1].expected, formats[2].expected);
+		snprintf(reason, reason_bytes,
+			 "trace %s, line %" PRIu64 " is neither %s, nor %s, nor %s; "
+			 "give another file",
+			 path, reading->line_number, formats[0].expected, formats[1].expected,
+			 formats[2].expected);
 }
 
 static int read_stream(struct reading *reading, FILE *stream, const char *path, char *reason,
@@ -244,11 +252,13 @@ static int count_touched(struct registration_trace *trace)
 	qsort(sorted, trace->count, sizeof(*sorted), by_addr);
 	for (uint64_t i = 0; i < trace->count; i++) {
 		uint64_t first = sorted[i].addr / REGISTRATION_PAGE_BYTES;
-		uint64_t behind = (sorted[i].addr + sorted[i].length - 1) / REGISTRATION_PAGE_BYTES + 1;
+		uint64_t behind =
+			(sorted[i].addr + sorted[i].length - 1) / REGISTRATION_PAGE_BYTES + 1;
 
 		if (behind <= end)
 			continue;
-		trace->touched_bytes += (behind - (first > end ? first : end)) * REGISTRATION_PAGE_BYTES;
+		trace->touched_bytes +=
+			(behind - (first > end ? first : end)) * REGISTRATION_PAGE_BYTES;
 		end = behind;
 	}
 	free(sorted);

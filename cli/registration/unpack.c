@@ -75,7 +75,9 @@ static int open_file(const char *path, const char **unpacker)
 	if (err)
 		return err;
 	/* A pipe has no beginning to return to: it is read as it is. */
-	*unpacker = S_ISREG(stat.st_mode) ? unpacker_of(head, pread(fd, head, sizeof(head), 0)) : NULL;
+	*unpacker = NULL;
+	if (S_ISREG(stat.st_mode))
+		*unpacker = unpacker_of(head, pread(fd, head, sizeof(head), 0));
 	return fd;
 }
 
@@ -94,8 +96,8 @@ int registration_input_open(struct registration_input *input, const char *path, 
 			return 0;
 		fd = -ENOMEM;
 	}
-	snprintf(reason, reason_bytes, "cannot open trace %s: %s; give a file that can be read", path,
-		 strerror(-fd));
+	snprintf(reason, reason_bytes, "cannot open trace %s: %s; give a file that can be read",
+		 path, strerror(-fd));
 	return fd;
 }
 
@@ -112,12 +114,14 @@ int registration_input_close(struct registration_input *input, const char *path,
 	if (!is_read || (WIFEXITED(status) && !WEXITSTATUS(status)))
 		return 0;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NO_PROGRAM)
-		snprintf(reason, reason_bytes,
-			 "trace %s is packed by %s, which cannot be run; install it, or unpack the file",
-			 path, input->unpacker);
+		snprintf(
+			reason, reason_bytes,
+			"trace %s is packed by %s, which cannot be run; install it, or unpack the file",
+			path, input->unpacker);
 	else
-		snprintf(reason, reason_bytes,
-			 "trace %s cannot be unpacked by %s; it is damaged or cut off, get it again", path,
-			 input->unpacker);
+		snprintf(
+			reason, reason_bytes,
+			"trace %s cannot be unpacked by %s; it is damaged or cut off, get it again",
+			path, input->unpacker);
 	return -EIO;
 }

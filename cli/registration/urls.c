@@ -111,8 +111,8 @@ void registration_urls_place(struct registration_urls *urls)
 
 	for (uint32_t i = 0; i < urls->count; i++) {
 		urls->urls[i].addr = addr;
-		addr += (urls->urls[i].bytes + REGISTRATION_PAGE_BYTES - 1) / REGISTRATION_PAGE_BYTES *
-			REGISTRATION_PAGE_BYTES;
+		addr += (urls->urls[i].bytes + REGISTRATION_PAGE_BYTES - 1) /
+			REGISTRATION_PAGE_BYTES * REGISTRATION_PAGE_BYTES;
 	}
 }
 

@@ -127,7 +127,7 @@ done
 for bytes in 0 4095 0% 101% -1% % 10%,, nan% 1e3; do
 	expect_refusal 'give at most 16 sizes' registration --trace "$scratch/many" --bytes "$bytes"
 done
-for regions in 0 -1 x 16777217 1,; do
+for regions in 0 -1 x 16777217 '1,'; do
 	expect_refusal 'whole numbers from 1 to 16777216' registration --trace "$scratch/many" --regions "$regions"
 done
 for cost in 1,2,3 1,2,3,4,5 0,0,0,0 -1,2,3,4 a,b,c,d 1,2,3,inf 1,2,3,2000000; do

@@ -104,7 +104,8 @@ static void sample_is_halved_until_the_shadows_can_hold_it(void **state)
 					    small.regions.sample_limit);
 		spent[i] = automatic->scores_ns[i];
 	}
-	/* Nothing is ever used again, so they all cost the same, but for regions that left ahead. */
+	/* Nothing is ever used again, so they all cost the same, but for regions that left
+	 * ahead. */
 	for (uint32_t i = 1; i < RBX_REGION_POLICIES; i++)
 		assert_in_range(spent[i], spent[0] / 100 * 97, spent[0] / 100 * 103);
 	small_free(&small);

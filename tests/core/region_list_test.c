@@ -22,7 +22,8 @@ static void make(struct rbx_region_list *list, uint32_t first, uint32_t count, u
 	rbx_random_seed(&random, count);
 	rbx_region_list_init(list);
 	for (uint32_t i = first; i < first + count; i++) {
-		slots[i] = (struct rbx_region){ .key = rbx_random_below(&random, keys), .pages = i };
+		slots[i] =
+			(struct rbx_region){ .key = rbx_random_below(&random, keys), .pages = i };
 		rbx_region_list_push(list, slots, i);
 	}
 }

@@ -16,7 +16,19 @@
 #define ONE ((uint64_t)1 << 32)
 
 /* Each region has a page number of its own, a hundred apart. */
-enum { A = 100, B = 200, C = 300, D = 400, E = 500, F = 600, G = 700, H = 800, I = 900, J = 1000, K = 1100 };
+enum {
+	A = 100,
+	B = 200,
+	C = 300,
+	D = 400,
+	E = 500,
+	F = 600,
+	G = 700,
+	H = 800,
+	I = 900,
+	J = 1000,
+	K = 1100
+};
 
 static struct small small;
 

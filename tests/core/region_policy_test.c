@@ -64,7 +64,8 @@ static void gdsf_keeps_small_regions_and_those_used_often(void **state)
 	(void)state;
 	small_make(&small, &rbx_region_gdsf, 40, 40);
 	small_use(&small, 100, 2); /* (0.99 + 8.52 / 2) a page */
-	small_use(&small, 200, 20); /* (0.99 + 8.52 / 20) a page, twice the cheapest if used again */
+	small_use(&small, 200,
+		  20); /* (0.99 + 8.52 / 20) a page, twice the cheapest if used again */
 	small_use(&small, 300, 16);
 	small_use(&small, 200, 20);
 	small_use(&small, 400, 2);

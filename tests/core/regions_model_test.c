@@ -2,9 +2,9 @@
 /*
  * regions_model_test.c - thousands of steps at random with each policy, beside a plain list.
  *
- * The host of this test holds several requests at a time, registers late, is refused, changes memory
- * that is in use, and deregisters when it likes. After each step the list of what the system has
- * registered, and who uses it, is compared with the cache.
+ * The host of this test holds several requests at a time, registers late, is refused, changes
+ * memory that is in use, and deregisters when it likes. After each step the list of what the system
+ * has registered, and who uses it, is compared with the cache.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -181,7 +181,8 @@ static void acquired(struct world *world, uint32_t i, int err, const struct rbx_
 static void acquire(struct world *world, uint32_t i)
 {
 	const struct rbx_region_use before = { 0 };
-	uint64_t page = below(world, SPACE - 30), pages = 1 + below(world, below(world, 4) ? 8 : 30);
+	uint64_t page = below(world, SPACE - 30),
+		 pages = 1 + below(world, below(world, 4) ? 8 : 30);
 	uint64_t mapping = below(world, 4) ? 0 : 8 * PAGE;
 
 	acquired(world, i, rbx_regions_acquire(&world->small.regions, &world->uses[i], page * PAGE,
@@ -237,7 +238,8 @@ static void change_memory(struct world *world)
 	for (uint32_t slot = 0; slot < REGIONS_MAX; slot++) {
 		struct known *known = &world->known[slot];
 
-		if (known->exists && known->first < page + pages && known->first + known->pages > page)
+		if (known->exists && known->first < page + pages &&
+		    known->first + known->pages > page)
 			known->is_changed = true;
 	}
 }

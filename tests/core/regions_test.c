@@ -134,13 +134,15 @@ static void new_regions_are_aligned_to_the_pages_of_the_mapping(void **state)
 	struct rbx_region_use use;
 
 	small_use(small, 18, 1);
-	assert_int_equal(rbx_regions_acquire(&small->regions, &use, 20 * PAGE, 3 * PAGE, 8 * PAGE), 0);
+	assert_int_equal(rbx_regions_acquire(&small->regions, &use, 20 * PAGE, 3 * PAGE, 8 * PAGE),
+			 0);
 	assert_int_equal(use.count, 1);
 	part_is(small, &use, 0, 19, 5, true); /* 16 to 23, but for what is known */
 	small_register(small, &use);
 	rbx_regions_release(&small->regions, &use);
 	/* If there is no room for whole pages of the mapping, its own pages are enough. */
-	assert_int_equal(rbx_regions_acquire(&small->regions, &use, 1030 * PAGE, PAGE, 128 * PAGE), 0);
+	assert_int_equal(rbx_regions_acquire(&small->regions, &use, 1030 * PAGE, PAGE, 128 * PAGE),
+			 0);
 	part_is(small, &use, 0, 1030, 1, true);
 	small_register(small, &use);
 	rbx_regions_release(&small->regions, &use);
@@ -173,7 +175,8 @@ static void what_leaves_counts_until_it_is_deregistered(void **state)
 
 	small_use(small, 0, 60);
 	small_use(small, 60, 40);
-	assert_int_equal(rbx_regions_acquire(&small->regions, &use, 200 * PAGE, 30 * PAGE, 0), -EAGAIN);
+	assert_int_equal(rbx_regions_acquire(&small->regions, &use, 200 * PAGE, 30 * PAGE, 0),
+			 -EAGAIN);
 	assert_false(small_has(small, 0));
 	assert_int_equal(small->regions.pages_held, 100);
 	assert_int_equal(rbx_regions_again(&small->regions, &use), -EAGAIN);
@@ -194,7 +197,8 @@ static void many_victims_are_one_batch(void **state)
 
 	for (uint64_t page = 0; page < 100; page++)
 		small_use(small, page * 2, 1);
-	assert_int_equal(rbx_regions_acquire(&small->regions, &use, 1000 * PAGE, 50 * PAGE, 0), -EAGAIN);
+	assert_int_equal(rbx_regions_acquire(&small->regions, &use, 1000 * PAGE, 50 * PAGE, 0),
+			 -EAGAIN);
 	assert_int_equal(small_retire(small), 50);
 	assert_int_equal(rbx_regions_again(&small->regions, &use), 0);
 	small_register(small, &use);
@@ -254,7 +258,8 @@ static void what_was_waited_for_can_be_given_up(void **state)
 
 	small_use(small, 10, 10);
 	small_use(small, 50, 90);
-	assert_int_equal(rbx_regions_acquire(&small->regions, &use, 10 * PAGE, 20 * PAGE, 0), -EAGAIN);
+	assert_int_equal(rbx_regions_acquire(&small->regions, &use, 10 * PAGE, 20 * PAGE, 0),
+			 -EAGAIN);
 	assert_int_equal(small->regions.used_count, 1);
 	rbx_regions_give_up(&small->regions, &use);
 	assert_int_equal(small->regions.used_count, 0);
@@ -265,9 +270,10 @@ static void what_was_waited_for_can_be_given_up(void **state)
 
 static void region_in_use_is_not_retired(void **state)
 {
-	static const struct rbx_region_policy *const policies[] = { &rbx_region_lru, &rbx_region_mre,
-								    &rbx_region_gdsf, &rbx_region_s3fifo,
-								    &rbx_region_sieve, &rbx_region_auto };
+	static const struct rbx_region_policy *const policies[] = {
+		&rbx_region_lru,    &rbx_region_mre,   &rbx_region_gdsf,
+		&rbx_region_s3fifo, &rbx_region_sieve, &rbx_region_auto
+	};
 
 	(void)state;
 	for (uint32_t p = 0; p < 6; p++) {
@@ -339,7 +345,8 @@ static void refusal_of_regions_shrinks_that_budget(void **state)
 	for (uint64_t page = 0; page < 8; page++)
 		small_use(small, page * 2, 1);
 	assert_int_equal(small_acquire_only(small, &use, 200, 1), 0);
-	assert_true(rbx_regions_refused(&small->regions, use.parts[0], RBX_REGION_SHORT_OF_REGIONS));
+	assert_true(
+		rbx_regions_refused(&small->regions, use.parts[0], RBX_REGION_SHORT_OF_REGIONS));
 	rbx_regions_release(&small->regions, &use);
 	assert_int_equal(small->regions.regions_max, 8);
 	assert_int_equal(small->regions.pages_max, 100);
@@ -466,13 +473,16 @@ static void all_regions_leave_before_the_end(void **state)
 	assert_int_equal(small_retire(small), 40);
 	assert_int_equal(small->regions.pages_held, 0);
 	assert_int_equal(small->regions.regions_held, 0);
-	assert_int_equal(small->regions.counters.registrations, small->regions.counters.deregistrations);
+	assert_int_equal(small->regions.counters.registrations,
+			 small->regions.counters.deregistrations);
 }
 
 static void shape_that_makes_no_sense_is_refused(void **state)
 {
 	struct rbx_regions regions;
-	struct rbx_regions_shape shape = { .bytes_max = 4095, .regions_max = 1, .policy = &rbx_region_lru };
+	struct rbx_regions_shape shape = { .bytes_max = 4095,
+					   .regions_max = 1,
+					   .policy = &rbx_region_lru };
 
 	(void)state;
 	assert_int_equal(rbx_regions_init(&regions, &shape, NULL), -EINVAL);

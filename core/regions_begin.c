@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * regions_begin.c - the memory of a cache: one block, in which are the regions, the table of last
+ * hits, the index, what the policy has, and the shadows of auto.
+ */
+#include "core/region_auto.h"
+
+#define FRONTS_PER_REGION 2u
+
+static uint32_t page_shift_of(const struct rbx_regions_shape *shape)
+{
+	return shape->page_bytes ? (uint32_t)__builtin_ctz(shape->page_bytes) : 12;
+}
+
+/* A region has a page at least. */
+static uint32_t slots_of(const struct rbx_regions_shape *shape)
+{
+	return (uint32_t)RBX_MIN((uint64_t)shape->regions_max,
+				 shape->bytes_max >> page_shift_of(shape));
+}
+
+static uint32_t fronts_bits(uint32_t slots)
+{
+	uint32_t bits = 1;
+
+	while (1u << bits < slots * FRONTS_PER_REGION)
+		bits++;
+	return bits;
+}
+
+static size_t rounded(size_t bytes)
+{
+	return (bytes + 63) / 64 * 64;
+}
+
+static size_t slots_size(uint32_t slots)
+{
+	return rounded(slots * sizeof(struct rbx_region));
+}
+
+static size_t fronts_size(uint32_t slots)
+{
+	return rounded(sizeof(uint32_t) << fronts_bits(slots));
+}
+
+size_t rbx_regions_size(const struct rbx_regions_shape *shape)
+{
+	uint32_t slots = slots_of(shape);
+
+	return slots_size(slots) + fronts_size(slots) + rounded(rbx_region_index_size(slots)) +
+	       rounded(shape->policy->size(slots)) +
+	       (shape->policy == &rbx_region_auto ? rbx_region_auto_size(shape) : 0);
+}
+
+static bool is_possible(const struct rbx_regions_shape *shape)
+{
+	uint32_t page_bytes = shape->page_bytes ? shape->page_bytes : RBX_PAGE_BYTES;
+
+	return !(page_bytes & (page_bytes - 1)) && shape->bytes_max >= page_bytes &&
+	       shape->regions_max && shape->regions_max <= RBX_REGIONS_MAX;
+}
+
+static void slots_init(struct rbx_regions *regions)
+{
+	uint32_t i;
+
+	regions->free_first = RBX_REGION_NONE;
+	regions->due_first = RBX_REGION_NONE;
+	for (i = regions->slots_count; i--;) {
+		regions->slots[i].next = regions->free_first;
+		regions->free_first = i;
+	}
+}
+
+int rbx_regions_init(struct rbx_regions *regions, const struct rbx_regions_shape *shape,
+		     void *memory)
+{
+	uint32_t slots;
+	char *at = memory;
+
+	if (!is_possible(shape))
+		return -EINVAL;
+	slots = slots_of(shape);
+	*regions = (struct rbx_regions){
+		.page_shift = page_shift_of(shape),
+		.pages_max = shape->bytes_max >> page_shift_of(shape),
+		.regions_max = slots,
+		.slots_count = slots,
+		.cost = shape->cost,
+		.policy = shape->policy,
+		.front_shift = 64 - fronts_bits(slots),
+		.slots = memory,
+	};
+	at += slots_size(slots);
+	regions->fronts = (uint32_t *)at;
+	at += fronts_size(slots);
+	rbx_region_index_init(&regions->index, at, slots);
+	at += rounded(rbx_region_index_size(slots));
+	regions->policy_memory = at;
+	regions->policy_bytes = shape->policy->size(slots);
+	slots_init(regions);
+	at += rounded(regions->policy_bytes);
+	if (shape->policy == &rbx_region_auto)
+		rbx_region_auto_begin(regions, shape, at);
+	regions->policy->init(regions, regions->policy_memory);
+	return 0;
+}
+
+void rbx_regions_set_budgets(struct rbx_regions *regions, uint64_t bytes_max, uint32_t regions_max)
+{
+	regions->pages_max = RBX_MAX(bytes_max >> regions->page_shift, (uint64_t)1);
+	regions->regions_max = RBX_MAX(RBX_MIN(regions_max, regions->slots_count), 1u);
+}
