@@ -21,11 +21,16 @@
  *	}
  *	if (err)
  *		... goes through staging memory
- *	for each part of use.parts from use.fresh_first on, use.fresh_count of them
- *		... registers it
- *		rbx_regions_registered(regions, part, cookie);
+ *	for each part i of use.count
+ *		if (use.fresh >> i & 1)
+ *			... registers it
+ *			rbx_regions_registered(regions, use.parts[i], cookie);
  *	... the request
  *	rbx_regions_release(regions, &use);
+ *
+ * A part that is not fresh may be promised to another request, whose thread is registering it. Its
+ * state says when it is ready. If it is gone instead, the system refused, or the memory changed: the
+ * request releases its parts, and acquires again.
  *
  * Two budgets, pinned bytes and regions, are kept at every moment. What is promised counts from
  * before the host is told to register it, and what leaves counts until the host has deregistered

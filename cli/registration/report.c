@@ -50,10 +50,10 @@ void registration_report_rows(const struct registration_row *rows, uint32_t coun
 		       100 * (double)row->counters.partial_hits / requests,
 		       row->counters.registrations, ns / 1000,
 		       row->bound_ns ? ns / (double)row->bound_ns : 1);
-		if (row->counters.spent_ns == best)
-			printf(" *");
-		else if (!strcmp(row->policy, "auto") && best != UINT64_MAX && best)
+		if (!strcmp(row->policy, "auto") && best != UINT64_MAX && best)
 			printf(" %+.1f %%", 100 * (ns / (double)best - 1));
+		else if (row->counters.spent_ns == best)
+			printf(" *");
 		putchar('\n');
 	}
 	putchar('\n');

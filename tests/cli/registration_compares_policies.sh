@@ -89,7 +89,7 @@ for packer in zstd gzip; do
 	[ ! -s "$scratch/out" ] || { show; fault 'a result of a damaged trace'; }
 done
 # Without the program that unpacks.
-PATH=/nonexistent timeout "$limit_s" "$rdmabox" registration --trace "$scratch/packed" \
+timeout "$limit_s" env PATH=/nonexistent "$rdmabox" registration --trace "$scratch/packed" \
 	>"$scratch/out" 2>"$scratch/err" && fault 'unpacked without a program'
 grep -q 'cannot be run; install it' "$scratch/err" || { show; fault 'nothing said of the program'; }
 
