@@ -17,6 +17,12 @@
  * has those first that are seldom far from the best: they know sizes, or keep out what is used
  * once.
  *
+ * A policy that takes over is not always where its shadow is. The hand of sieve, for one, may go
+ * round in a part of the queue that is too small for a loop which the shadow holds. So the cache
+ * itself is watched: if it has spent more than its shadow, by what a full cache costs, another
+ * policy is followed, whatever the scores are. If the shadow is one of a sample, twice as much
+ * counts.
+ *
  * At a change no region leaves. The new policy ranks those that are there, by their last use, their
  * uses and their sizes, as if it had always been there (rbx_region_policy.adopt). The inflation is
  * that of the shadow of gdsf, so that gdsf finds what it would have written down.
@@ -44,6 +50,9 @@
 
 /* Of the most gain, in hundredths. */
 #define TIE_PERCENT 75
+
+/* A sample may be that wrong about what the cache spends. */
+#define SAMPLE_TIMES 2
 
 /* What a score loses at each turnover, which is so many regions at least. */
 #define FADE_SHARE 4
@@ -153,7 +162,8 @@ static bool is_full(const struct rbx_regions *regions, const struct rbx_regions 
 
 /* ---- Scores ---------------------------------------------------------------------*/
 
-static void add_up(struct rbx_region_auto *automatic)
+/* Returns what the one that is followed has spent since the last look. */
+static uint64_t add_up(struct rbx_region_auto *automatic)
 {
 	uint64_t more[RBX_REGION_POLICIES], followed_ns;
 	uint32_t i;
@@ -175,6 +185,22 @@ static void add_up(struct rbx_region_auto *automatic)
 		us = RBX_MIN(us, LOOK_US_MAX);
 		automatic->noise_us2[i] += us * us;
 	}
+	return followed_ns;
+}
+
+/* Of the cache itself, since the last change. Before the first one it is where its shadow is. */
+static void watch(struct rbx_regions *regions, uint64_t followed_ns)
+{
+	struct rbx_region_auto *automatic = regions->automatic;
+	uint64_t more_ns = regions->counters.spent_ns - automatic->cache_ns;
+
+	automatic->cache_ns = regions->counters.spent_ns;
+	if (!regions->counters.switches)
+		return;
+	automatic->excess_ns += more_ns;
+	if (automatic->halvings)
+		followed_ns *= SAMPLE_TIMES;
+	automatic->excess_ns -= RBX_MIN(automatic->excess_ns, followed_ns);
 }
 
 static uint64_t region_ns(const struct rbx_regions *regions)
@@ -200,6 +226,19 @@ static int64_t gain_of(const struct rbx_region_auto *automatic, uint32_t i)
 	return gain_us * gain_us > DEVIATIONS_SQUARED * automatic->noise_us2[i] ? gain_ns : 0;
 }
 
+/* The one with the lowest score but for the one that is followed. */
+static uint32_t best_other(const struct rbx_region_auto *automatic)
+{
+	uint32_t best = RBX_REGION_POLICIES, i;
+
+	for (i = 0; i < RBX_REGION_POLICIES; i++)
+		if (order[i] != automatic->followed &&
+		    (best == RBX_REGION_POLICIES ||
+		     automatic->scores_ns[order[i]] < automatic->scores_ns[best]))
+			best = order[i];
+	return best;
+}
+
 /* The one to follow: another one only if it gains more than a change may cost. */
 static uint32_t choose(const struct rbx_regions *regions)
 {
@@ -207,6 +246,8 @@ static uint32_t choose(const struct rbx_regions *regions)
 	int64_t most = 0, price;
 	uint32_t i;
 
+	if (automatic->excess_ns > fill_ns(regions))
+		return best_other(automatic);
 	for (i = 0; i < RBX_REGION_POLICIES; i++)
 		most = RBX_MAX(most, gain_of(automatic, i));
 	price = (int64_t)(automatic->scores_ns[automatic->followed] / SCORE_SHARE +
@@ -248,10 +289,11 @@ static void look(struct rbx_regions *regions)
 
 	automatic->unseen = 0;
 	set_budgets(regions);
-	add_up(automatic);
+	watch(regions, add_up(automatic));
 	chosen = choose(regions);
 	if (chosen != automatic->followed) {
 		automatic->followed = chosen;
+		automatic->excess_ns = 0;
 		regions->counters.switches++;
 		rbx_regions_follow(regions, rbx_region_policies[chosen]);
 	}

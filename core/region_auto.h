@@ -32,6 +32,8 @@ struct rbx_region_auto {
 	/* Squares of what looks have differed by, from the one that is followed. */
 	uint64_t noise_us2[RBX_REGION_POLICIES];
 	uint64_t turnover_ns; /* spent by the one that is followed since scores faded */
+	uint64_t cache_ns; /* spent by the cache itself, when last looked at */
+	uint64_t excess_ns; /* spent by it beyond what its shadow explains */
 	uint32_t followed;
 	uint32_t halvings; /* of the sample */
 	uint32_t unseen; /* requests since the scores were looked at */

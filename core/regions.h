@@ -29,8 +29,8 @@
  *	rbx_regions_release(regions, &use);
  *
  * A part that is not fresh may be promised to another request, whose thread is registering it. Its
- * state says when it is ready. If it is gone instead, the system refused, or the memory changed: the
- * request releases its parts, and acquires again.
+ * state says when it is ready. If it is gone instead, the system refused, or the memory changed:
+ * the request releases its parts, and acquires again.
  *
  * Two budgets, pinned bytes and regions, are kept at every moment. What is promised counts from
  * before the host is told to register it, and what leaves counts until the host has deregistered

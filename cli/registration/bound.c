@@ -6,7 +6,7 @@
  * to have it again: pages * time / (register + deregister). If the number of regions is what is
  * short, each takes the same room. Of many regions 128 are drawn at random and
  * compared. With regions of different sizes nobody knows a best order that can be computed, so this
- * is a good one and not a proof: a policy may come out a little below it.
+ * is a good one and not a proof: if a few regions are very large, a policy may come out below it.
  *
  * The memory of the trace is cut into segments where any request begins or ends. For each request
  * and segment it is known beforehand which request uses the segment next. A region's next use is

@@ -76,7 +76,7 @@ if [ -r /usr/share/bash-completion/bash_completion ]; then
 	expect_completion bash secret.key 'rdmabox stat --secret-file se'
 	expect_completion bash none 'rdmabox tune --out n'
 	expect_completion bash serve 'rdmabox help se'
-	expect_offers bash 'rdmabox ' serve bench doctor page pool sim stat tune volume help
+	expect_offers bash 'rdmabox ' serve bench doctor page pool registration sim stat tune volume help
 	expect_offers bash 'rdmabox serve --' --listen --memory --slab --help
 	expect_offers bash 'rdmabox sim --scenario ' volume partition fig9
 else
@@ -91,7 +91,7 @@ if command -v fish >/dev/null; then
 	expect_completion fish soft:tcp 'rdmabox serve --fabric soft:t'
 	expect_completion fish mix: 'rdmabox bench --op m'
 	expect_completion fish secret.key 'rdmabox stat --secret-file se'
-	expect_offers fish 'rdmabox ' serve bench doctor page pool sim stat tune volume help
+	expect_offers fish 'rdmabox ' serve bench doctor page pool registration sim stat tune volume help
 	expect_offers fish 'rdmabox page detach --' --name --swap
 	expect_offers fish 'rdmabox sim --scenario ' volume partition fig9
 else

@@ -60,6 +60,28 @@ static void first_policy_is_left_if_another_one_costs_less(void **state)
 	is_near_the_best(300, drift, 5, true);
 }
 
+/* The cache spends what its shadow does not: the policy that took over is in a bad state. */
+static void policy_that_does_worse_than_its_shadow_is_left(void **state)
+{
+	const struct rbx_region_policy *first;
+	struct small small;
+	uint64_t switches;
+
+	(void)state;
+	small_make(&small, &rbx_region_auto, 300, 300);
+	drift(&small.regions);
+	switches = small.regions.counters.switches;
+	assert_int_not_equal(switches, 0);
+	first = small.regions.policy;
+	for (uint32_t i = 0; i < 64; i++) { /* until the next look */
+		rbx_regions_play(&small.regions, 0, PAGE);
+		small.regions.counters.spent_ns += 100000;
+	}
+	assert_int_equal(small.regions.counters.switches, switches + 1);
+	assert_true(small.regions.policy != first);
+	small_free(&small);
+}
+
 /* Small ones are used as often as large ones, so their size alone decides. */
 static void sizes(struct rbx_regions *regions)
 {
@@ -147,6 +169,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(first_policy_is_left_if_another_one_costs_less),
+		cmocka_unit_test(policy_that_does_worse_than_its_shadow_is_left),
 		cmocka_unit_test(sizes_are_followed_by_what_knows_them),
 		cmocka_unit_test(sample_is_halved_until_the_shadows_can_hold_it),
 		cmocka_unit_test(shadows_shrink_with_the_budget),
