@@ -9,10 +9,10 @@
 #include "core/region_index.h"
 
 #define KEYS RBX_REGION_NODE_KEYS
-#define MIN RBX_REGION_NODE_MIN
+#define KEYS_MIN RBX_REGION_NODE_MIN
 
 RBX_STATIC_ASSERT(KEYS == 64, "six comparisons find the place");
-RBX_STATIC_ASSERT(KEYS - MIN >= MIN && KEYS + 1 >= 2 * MIN,
+RBX_STATIC_ASSERT(KEYS - KEYS_MIN >= KEYS_MIN && KEYS + 1 >= 2 * KEYS_MIN,
 		  "both halves of a split are full enough");
 
 /* The way from the root to a leaf: nodes, and the entry taken in each. */
@@ -24,7 +24,7 @@ struct path {
 static uint32_t nodes_count(uint32_t regions)
 {
 	/* Each level has 1/24 of the one below, so all have 1/23 of the regions. */
-	return regions / (MIN - 1) + RBX_REGION_LEVELS_MAX + 1;
+	return regions / (KEYS_MIN - 1) + RBX_REGION_LEVELS_MAX + 1;
 }
 
 size_t rbx_region_index_size(uint32_t regions)
@@ -182,7 +182,7 @@ static void entries_drop(struct rbx_region_node *node, uint32_t at, uint32_t dro
 static uint32_t split(struct rbx_region_index *index, uint32_t full, uint32_t at, uint64_t key,
 		      uint32_t value)
 {
-	uint32_t right = node_take(index), keep = at == KEYS ? KEYS - MIN : KEYS / 2;
+	uint32_t right = node_take(index), keep = at == KEYS ? KEYS - KEYS_MIN : KEYS / 2;
 	struct rbx_region_node *from = &index->nodes[full], *to = &index->nodes[right];
 
 	entries_copy(to, 0, from, keep, KEYS - keep);
@@ -291,7 +291,7 @@ void rbx_region_index_remove(struct rbx_region_index *index, uint64_t page)
 	entries_drop(node, at, 1);
 	if (!at && node->count)
 		first_key_changed(index, &path, node->keys[0]);
-	while (level && node->count < MIN) {
+	while (level && node->count < KEYS_MIN) {
 		struct rbx_region_node *parent = &index->nodes[path.nodes[--level]];
 
 		mend(index, parent, path.at[level], level + 2 < index->levels);

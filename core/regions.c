@@ -23,7 +23,7 @@ struct lack {
 	uint32_t count;
 };
 
-struct range {
+struct gap {
 	uint64_t first;
 	uint64_t end;
 };
@@ -40,15 +40,15 @@ static void hold(struct rbx_regions *regions, uint64_t pages)
 	RBX_DEBUG_ASSERT(regions->regions_held <= regions->regions_max);
 }
 
-static uint32_t promise(struct rbx_regions *regions, const struct range *range)
+static uint32_t promise(struct rbx_regions *regions, const struct gap *gap)
 {
 	uint32_t slot = regions->free_first;
 	struct rbx_region *region = rbx_regions_at(regions, slot);
 
 	RBX_ASSERT(slot != RBX_REGION_NONE && region->state == RBX_REGION_FREE);
 	regions->free_first = region->next;
-	region->first = range->first;
-	region->pages = (uint32_t)(range->end - range->first);
+	region->first = gap->first;
+	region->pages = (uint32_t)(gap->end - gap->first);
 	region->references = 0;
 	region->uses = 0;
 	region->seen = 0;
@@ -313,11 +313,11 @@ static uint32_t covering(const struct rbx_regions *regions, uint64_t page)
 
 /* The gap between regions at this page, as far as the request goes, and from there to the borders
  * of the pages that map it. */
-static struct range gap_at(const struct rbx_regions *regions, const struct rbx_region_use *use,
-			   uint64_t page)
+static struct gap gap_at(const struct rbx_regions *regions, const struct rbx_region_use *use,
+			 uint64_t page)
 {
 	uint64_t last_page = use->mapping_pages - 1;
-	struct range gap = { page & ~last_page, (use->end + last_page) & ~last_page };
+	struct gap gap = { page & ~last_page, (use->end + last_page) & ~last_page };
 	uint32_t before = rbx_region_index_at(&regions->index, page);
 	uint32_t behind = rbx_region_index_from(&regions->index, page);
 
@@ -332,14 +332,14 @@ static struct range gap_at(const struct rbx_regions *regions, const struct rbx_r
 
 /* No more than one part is left: whatever there is from this page on leaves the index, and the rest
  * of the request becomes one region. */
-static struct range gap_of_rest(struct rbx_regions *regions, struct rbx_region_use *use,
-				uint32_t at, uint64_t page)
+static struct gap gap_of_rest(struct rbx_regions *regions, struct rbx_region_use *use,
+			      uint32_t at, uint64_t page)
 {
 	while (use->count > at)
 		unreference(regions, use->parts[--use->count]);
 	drop_range(regions, page, use->end);
 	use->mapping_pages = 1; /* it is as long as this walk says, in the next one too */
-	return (struct range){ page, use->end };
+	return (struct gap){ page, use->end };
 }
 
 /* Takes a reference of each region that the request touches. create: promises the gaps, too; else
@@ -348,7 +348,7 @@ static struct lack walk(struct rbx_regions *regions, struct rbx_region_use *use,
 {
 	struct lack lack = { 0 };
 	uint64_t page = use->first;
-	struct range gap;
+	struct gap gap;
 	uint32_t at = 0, slot;
 
 	while (page < use->end) {

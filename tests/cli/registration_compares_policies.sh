@@ -120,11 +120,11 @@ refused_trace 'line 2' < <(printf '1 1 0 0\n2 1\0 0 0\n')
 expect_refusal 'add --trace' registration
 expect_refusal 'No such file' registration --trace /nonexistent
 expect_refusal 'Is a directory' registration --trace /
-for policy in lfu '' lru, lru,lru all,lru LRU; do
+for policy in lfu '' 'lru,' lru,lru all,lru LRU; do
 	expect_refusal '(give all, or some of lru, mre, gdsf, s3fifo, sieve, auto|needs)' \
 		registration --trace "$scratch/many" --policy "$policy"
 done
-for bytes in 0 4095 0% 101% -1% % 10%,, nan% 1e3; do
+for bytes in 0 4095 0% 101% -1% % '10%,,' nan% 1e3; do
 	expect_refusal 'give at most 16 sizes' registration --trace "$scratch/many" --bytes "$bytes"
 done
 for regions in 0 -1 x 16777217 '1,'; do

@@ -217,7 +217,7 @@ expect_success help --json
 python3 - "$scratch/out" <<'END' || fault "help --json is not the tables"
 import json, sys
 commands = {command["name"]: command for command in json.load(open(sys.argv[1]))["commands"]}
-assert list(commands) == ["serve", "bench", "doctor", "page", "pool", "sim", "stat", "top", "tune", "volume", "help"]
+assert list(commands) == ["serve", "bench", "doctor", "page", "pool", "registration", "sim", "stat", "top", "tune", "volume", "help"]
 serve = {option["name"]: option for option in commands["serve"]["options"]}
 assert serve["slab"]["default"] == "64M" and serve["slab"]["kind"] == "size"
 assert serve["slab"]["range"] == "64K to 1G"
