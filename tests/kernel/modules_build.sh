@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # The kernel modules build without a warning of the compiler (W=1), against the headers
-# of one kernel of the lab: 6.1, 6.12 or debug. Against those of 6.12 sparse has none
-# either, where it is installed: it takes as long as the compiler, for the same sources.
+# of one kernel of the lab: 6.1, 6.12 or debug. Against those of 6.12 sparse has none of
+# what is under kernel/ either, where it is installed.
 #
 # Usage: tests/kernel/modules_build.sh BUILD SERIES
 # The modules are left in BUILD/modules-SERIES. Exit code 77 where there are no
@@ -28,7 +28,7 @@ flags=-g0
 # too large frames is the build for the other kernels, whose limit is half of this one.
 [ "$series" != debug ] || flags+=" -Wframe-larger-than=4096"
 options=(KCFLAGS="$flags")
-[ "$series" != 6.12 ] || ! command -v sparse >/dev/null || options+=(C=1)
+[ "$series" != 6.12 ] || ! command -v sparse >/dev/null || options+=(C=1 CHECK="$(readlink -f "$top")/tests/kernel/sparse")
 "$top/kernel/build" "$headers" "$dir" "${options[@]}" modules 2>&1 | tee "$dir/log"
 [ "${PIPESTATUS[0]}" = 0 ] || exit 1
 # What sparse calls an error does not end the build.
