@@ -55,6 +55,7 @@ struct change {
 struct lease {
 	struct rbx_sim_event ends;
 	uint64_t lasts_ns;
+	uint64_t kept_at_ns; /* when it was granted, or kept */
 	bool is_alive;
 };
 
@@ -73,6 +74,7 @@ static struct lease leases[LEASES_MAX];
 static uint32_t leases_count;
 static uint64_t away_until_ns[RBX_SIM_NODES_MAX]; /* of node 0: for all */
 static struct rbx_sim_event returns;
+static uint64_t healed_at_ns;
 static struct rbx_random random_of_store;
 
 /* ---- What it has -------------------------------------------------------------------------- */
@@ -169,6 +171,7 @@ bool rbx_sim_store_is_away(uint32_t node)
 void rbx_sim_store_heal(void)
 {
 	memset(away_until_ns, 0, sizeof(away_until_ns));
+	healed_at_ns = rbx_sim_now();
 	if (rbx_sim_is_queued(&returns))
 		rbx_sim_after(&returns, 0);
 }
@@ -181,7 +184,7 @@ bool rbx_sim_store_has(const char *ending)
 		size_t of_key = strlen(keys[i].name);
 
 		if (of_key >= length && !strcmp(keys[i].name + of_key - length, ending))
-			return true;
+			return leases[keys[i].lease - 1].kept_at_ns >= healed_at_ns;
 	}
 	return false;
 }
@@ -355,7 +358,12 @@ static int store_lease_grant(struct rbx_store *store, uint32_t seconds, uint64_t
 		return err;
 	RBX_ASSERT(leases_count < LEASES_MAX);
 	lease = &leases[leases_count++];
-	*lease = (struct lease){ { .run = lease_runs_out }, seconds * 1000 * MS, true };
+	*lease = (struct lease){
+		.ends.run = lease_runs_out,
+		.lasts_ns = seconds * 1000 * MS,
+		.kept_at_ns = rbx_sim_now(),
+		.is_alive = true,
+	};
 	rbx_sim_after(&lease->ends, lease->lasts_ns);
 	*number = leases_count;
 	err = end(store, 0);
@@ -379,6 +387,7 @@ static int lease_do(struct rbx_store *store, uint64_t number, void (*act)(struct
 
 static void lease_renew(struct lease *lease)
 {
+	lease->kept_at_ns = rbx_sim_now();
 	rbx_sim_after(&lease->ends, lease->lasts_ns);
 }
 

@@ -29,7 +29,8 @@ void rbx_sim_store_away(uint32_t node, uint64_t for_ns, bool is_down);
 bool rbx_sim_store_is_away(uint32_t node);
 /* From here on it is there for all. */
 void rbx_sim_store_heal(void);
-/* Whether it has a key that ends so; is_leased: under a lease that has not run out. */
+/* Whether it has a key that ends so, of a server that has reached it since it is there for all:
+ * the lease of another one may run out first. Each key has a lease. */
 bool rbx_sim_store_has(const char *ending);
 uint32_t rbx_sim_store_keys_count(void);
 

@@ -39,6 +39,7 @@ beside 363 the_simulator partition=1
 beside 1062 the_simulator partition=1
 given-up 33 the_simulator
 named 409 the_simulator
+announced 1251 the_simulator
 silence 600926 only_server_that_is_left_is_spared_while_a_slab_is_blank
 SEEDS
 exit "$failed"
