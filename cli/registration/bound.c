@@ -26,14 +26,16 @@
 /* What is known of the future takes 4 bytes for each segment of each request. */
 #define USES_MAX (1ull << 29)
 
-struct future {
+struct registration_future {
 	const struct registration_trace *trace;
 	uint64_t *borders; /* pages, rising; segment i is from border i to border i + 1 */
 	uint32_t borders_count;
 	uint32_t *firsts; /* segment of each request */
 	uint64_t *uses_at; /* of each request: its first use, and the end */
 	uint32_t *next_uses; /* of each use: the request that uses the segment next */
-	uint32_t *next; /* of each segment: the same, as of now */
+	uint32_t *first_uses; /* of each segment: the first request that uses it */
+	/* Of one budget: */
+	uint32_t *next; /* of each segment: the request that uses it next, as of now */
 	uint32_t now; /* the request */
 	struct rbx_random random;
 	struct rbx_regions regions;
@@ -41,9 +43,9 @@ struct future {
 	uint32_t count;
 };
 
-static struct future *future_of(const struct rbx_regions *regions)
+static struct registration_future *future_of(const struct rbx_regions *regions)
 {
-	return RBX_CONTAINER_OF(regions, struct future, regions);
+	return RBX_CONTAINER_OF(regions, struct registration_future, regions);
 }
 
 /* ---- As a policy of the core ----------------------------------------------------*/
@@ -60,7 +62,7 @@ static void bound_init(struct rbx_regions *regions, void *memory)
 
 static void bound_admit(struct rbx_regions *regions, uint32_t slot)
 {
-	struct future *future = future_of(regions);
+	struct registration_future *future = future_of(regions);
 
 	regions->slots[slot].key = 0; /* to be looked up */
 	regions->slots[slot].prev = future->count;
@@ -69,14 +71,14 @@ static void bound_admit(struct rbx_regions *regions, uint32_t slot)
 
 static void bound_remove(struct rbx_regions *regions, uint32_t slot)
 {
-	struct future *future = future_of(regions);
+	struct registration_future *future = future_of(regions);
 	uint32_t place = regions->slots[slot].prev, last = future->places[--future->count];
 
 	future->places[place] = last;
 	regions->slots[last].prev = place;
 }
 
-static uint32_t segment_of(const struct future *future, uint64_t page)
+static uint32_t segment_of(const struct registration_future *future, uint64_t page)
 {
 	uint32_t low = 0, high = future->borders_count - 1;
 
@@ -91,7 +93,7 @@ static uint32_t segment_of(const struct future *future, uint64_t page)
 	return low;
 }
 
-static uint64_t next_use(const struct future *future, struct rbx_region *region)
+static uint64_t next_use(const struct registration_future *future, struct rbx_region *region)
 {
 	if (region->key <= future->now) {
 		uint32_t i = segment_of(future, region->first);
@@ -103,7 +105,7 @@ static uint64_t next_use(const struct future *future, struct rbx_region *region)
 	return region->key;
 }
 
-static double harm_of_keeping(const struct future *future, struct rbx_region *region)
+static double harm_of_keeping(const struct registration_future *future, struct rbx_region *region)
 {
 	const struct rbx_regions *regions = &future->regions;
 	const struct rbx_region_cost *cost = &regions->cost;
@@ -120,7 +122,7 @@ static double harm_of_keeping(const struct future *future, struct rbx_region *re
 
 static uint32_t bound_victim(struct rbx_regions *regions)
 {
-	struct future *future = future_of(regions);
+	struct registration_future *future = future_of(regions);
 	uint32_t looks = RBX_MIN(future->count, DRAWN), i, victim = RBX_REGION_NONE;
 	double most = -1;
 
@@ -168,7 +170,7 @@ static int by_page(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-static int find_borders(struct future *future)
+static int find_borders(struct registration_future *future)
 {
 	const struct registration_trace *trace = future->trace;
 	uint64_t i, kept = 0;
@@ -188,15 +190,16 @@ static int find_borders(struct future *future)
 	return 0;
 }
 
-static int find_uses(struct future *future)
+static int find_uses(struct registration_future *future)
 {
 	const struct registration_trace *trace = future->trace;
 	uint64_t i, uses = 0;
 
 	future->firsts = malloc(trace->count * sizeof(*future->firsts));
 	future->uses_at = malloc((trace->count + 1) * sizeof(*future->uses_at));
+	future->first_uses = malloc(future->borders_count * sizeof(*future->first_uses));
 	future->next = malloc(future->borders_count * sizeof(*future->next));
-	if (!future->firsts || !future->uses_at || !future->next)
+	if (!future->firsts || !future->uses_at || !future->first_uses || !future->next)
 		return -ENOMEM;
 	for (i = 0; i < trace->count; i++) {
 		future->firsts[i] = segment_of(future, first_page(&trace->requests[i]));
@@ -209,21 +212,52 @@ static int find_uses(struct future *future)
 	future->next_uses = malloc(uses * sizeof(*future->next_uses));
 	if (!future->next_uses)
 		return -ENOMEM;
-	memset(future->next, 0xff, future->borders_count * sizeof(*future->next));
+	memset(future->first_uses, 0xff, future->borders_count * sizeof(*future->first_uses));
 	for (i = trace->count; i--;)
 		for (uint64_t use = future->uses_at[i]; use < future->uses_at[i + 1]; use++) {
 			uint64_t segment = future->firsts[i] + (use - future->uses_at[i]);
 
-			future->next_uses[use] = future->next[segment];
-			future->next[segment] = (uint32_t)i;
+			future->next_uses[use] = future->first_uses[segment];
+			future->first_uses[segment] = (uint32_t)i;
 		}
 	return 0;
 }
 
-static void play(struct future *future)
+void registration_future_free(struct registration_future *future)
+{
+	if (!future)
+		return;
+	free(future->borders);
+	free(future->firsts);
+	free(future->uses_at);
+	free(future->next_uses);
+	free(future->first_uses);
+	free(future->next);
+	free(future);
+}
+
+struct registration_future *registration_future_new(const struct registration_trace *trace)
+{
+	struct registration_future *future = calloc(1, sizeof(*future));
+
+	if (!future)
+		return NULL;
+	future->trace = trace;
+	if (!find_borders(future) && !find_uses(future))
+		return future;
+	registration_future_free(future);
+	return NULL;
+}
+
+/* ---- One budget -----------------------------------------------------------------*/
+
+static void play(struct registration_future *future)
 {
 	const struct registration_trace *trace = future->trace;
 
+	memcpy(future->next, future->first_uses, future->borders_count * sizeof(*future->next));
+	future->count = 0;
+	rbx_random_seed(&future->random, 1);
 	for (uint64_t i = 0; i < trace->count; i++) {
 		future->now = (uint32_t)i;
 		for (uint64_t use = future->uses_at[i]; use < future->uses_at[i + 1]; use++)
@@ -234,31 +268,22 @@ static void play(struct future *future)
 	}
 }
 
-int registration_bound(const struct registration_trace *trace,
-		       const struct rbx_regions_shape *shape, uint64_t *bound_ns)
+int registration_bound(struct registration_future *future, const struct rbx_regions_shape *shape,
+		       uint64_t *bound_ns)
 {
 	struct rbx_regions_shape bound = *shape;
-	struct future future = { .trace = trace };
 	void *memory;
 	int err;
 
 	bound.policy = &bound_policy;
 	memory = calloc(1, rbx_regions_size(&bound));
-	rbx_random_seed(&future.random, 1);
-	err = memory ? find_borders(&future) : -ENOMEM;
-	if (!err)
-		err = find_uses(&future);
-	if (!err)
-		err = rbx_regions_init(&future.regions, &bound, memory);
+	if (!memory)
+		return -ENOMEM;
+	err = rbx_regions_init(&future->regions, &bound, memory);
 	if (!err) {
-		play(&future);
-		*bound_ns = future.regions.counters.spent_ns;
+		play(future);
+		*bound_ns = future->regions.counters.spent_ns;
 	}
-	free(future.borders);
-	free(future.firsts);
-	free(future.uses_at);
-	free(future.next);
-	free(future.next_uses);
 	free(memory);
 	return err;
 }

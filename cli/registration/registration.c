@@ -58,11 +58,11 @@ static int run_policy(const struct registration_trace *trace, const struct rbx_r
 }
 
 /* A row for each policy. */
-static int run_budget(const struct registration_trace *trace, struct rbx_regions_shape *shape,
-		      struct registration_row *rows)
+static int run_budget(const struct registration_trace *trace, struct registration_future *future,
+		      struct rbx_regions_shape *shape, struct registration_row *rows)
 {
 	uint64_t bound_ns;
-	int err = registration_bound(trace, shape, &bound_ns);
+	int err = future ? registration_bound(future, shape, &bound_ns) : -ENOMEM;
 
 	for (uint32_t i = 0; !err && i < registration_options.policies_count; i++) {
 		shape->policy = registration_options.policies[i];
@@ -72,8 +72,8 @@ static int run_budget(const struct registration_trace *trace, struct rbx_regions
 	return err;
 }
 
-static int run(const struct registration_trace *trace, struct registration_row *rows,
-	       uint32_t *count)
+static int run(const struct registration_trace *trace, struct registration_future *future,
+	       struct registration_row *rows, uint32_t *count)
 {
 	uint32_t numbers =
 		registration_options.regions_count ? registration_options.regions_count : 1;
@@ -88,7 +88,7 @@ static int run(const struct registration_trace *trace, struct registration_row *
 			.cost = registration_options.cost,
 		};
 
-		if (run_budget(trace, &shape, rows + *count)) {
+		if (run_budget(trace, future, &shape, rows + *count)) {
 			cli_fail(&registration_command,
 				 "not enough memory for --bytes of %llu; give fewer",
 				 (unsigned long long)bytes);
@@ -116,6 +116,7 @@ int cli_registration(int argc, char **argv)
 {
 	static struct registration_row rows[REGISTRATION_LIST_MAX * REGISTRATION_LIST_MAX *
 					    REGISTRATION_POLICIES];
+	struct registration_future *future;
 	struct registration_trace trace;
 	char reason[8192];
 	uint32_t count = 0;
@@ -132,9 +133,11 @@ int cli_registration(int argc, char **argv)
 		return cli_fail(&registration_command, "%s", reason);
 	if (strcmp(registration_options.json, "-"))
 		registration_report_begin(&trace);
-	rc = run(&trace, rows, &count);
+	future = registration_future_new(&trace);
+	rc = run(&trace, future, rows, &count);
 	if (!rc)
 		rc = report_json(&trace, rows, count);
+	registration_future_free(future);
 	registration_trace_free(&trace);
 	return rc;
 }

@@ -102,9 +102,13 @@ uint32_t registration_urls_note(struct registration_urls *urls, const char *url,
 void registration_urls_place(struct registration_urls *urls);
 uint64_t registration_urls_addr(const struct registration_urls *urls, uint32_t url);
 
+/* What the whole trace says of each moment. NULL: no memory. trace: borrowed. */
+struct registration_future;
+struct registration_future *registration_future_new(const struct registration_trace *trace);
+void registration_future_free(struct registration_future *future);
 /* Nanoseconds of an offline policy. Returns 0 or -ENOMEM. */
-int registration_bound(const struct registration_trace *trace,
-		       const struct rbx_regions_shape *shape, uint64_t *bound_ns);
+int registration_bound(struct registration_future *future, const struct rbx_regions_shape *shape,
+		       uint64_t *bound_ns);
 
 void registration_report_begin(const struct registration_trace *trace);
 void registration_report_rows(const struct registration_row *rows, uint32_t count);

@@ -216,9 +216,14 @@ static int read_stream(struct reading *reading, FILE *stream, const char *path, 
 		if (err == -EINVAL && strlen(line) != (size_t)bytes)
 			reading->line_number++;
 	}
-	free(line);
-	if (err)
+	if (!err && !feof(stream)) {
+		err = -errno;
+		snprintf(reason, reason_bytes, "trace %s cannot be read behind line %" PRIu64 ": %s",
+			 path, reading->line_number, strerror(errno));
+	} else if (err) {
 		explain(reading, err, path, reason, reason_bytes);
+	}
+	free(line);
 	return err;
 }
 

@@ -120,6 +120,7 @@ refused_trace 'line 2' < <(printf '1 1 0 0\n2 1\0 0 0\n')
 expect_refusal 'add --trace' registration
 expect_refusal 'No such file' registration --trace /nonexistent
 expect_refusal 'Is a directory' registration --trace /
+expect_refusal 'cannot be read behind line 0: Input/output error' registration --trace /proc/self/mem
 for policy in lfu '' 'lru,' lru,lru all,lru LRU; do
 	expect_refusal '(give all, or some of lru, mre, gdsf, s3fifo, sieve, auto|needs)' \
 		registration --trace "$scratch/many" --policy "$policy"
