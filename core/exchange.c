@@ -69,7 +69,6 @@ void rbx_our_offer_withdraw(struct rbx_exchange *exchange, struct rbx_our_offer 
 void rbx_our_offer_end(struct rbx_exchange *exchange, struct rbx_our_offer *offer, int status)
 {
 	RBX_ASSERT(offer->state == OFFER_UNSENT || offer->state == OFFER_OUT);
-	rbx_our_offer_withdraw(exchange, offer, false);
 	offer->status = status;
 	rbx_our_offer_move(exchange, offer, OFFER_CLOSING);
 }
@@ -294,6 +293,7 @@ static int hear_end(struct rbx_exchange *exchange, const struct rbx_wire_exchang
 	    (message->end == RBX_WIRE_OFFER_WITHDRAWN && !offer->is_withdrawn))
 		return -EPROTO;
 	offer->is_known = false;
+	rbx_our_offer_withdraw(exchange, offer, false);
 	if (offer->state == OFFER_OUT) {
 		offer->done_bytes = message->length_bytes;
 		rbx_our_offer_end(exchange, offer, status_of(message->end));

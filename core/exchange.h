@@ -25,8 +25,9 @@
  *
  * When the deadline of an offer passes, the peer may be about to use the key. To end the key
  * then would break the connection, as RDMA does with every access that is refused. So
- * WITHDRAW asks the peer first. Only if it has not answered after RBX_EXCHANGE_GRACE_NS is
- * the key ended all the same; its entry is UNHEARD until the answer comes.
+ * WITHDRAW asks the peer first. Only if it has not answered after a grace, which is longer for
+ * a longer buffer (limits.h), is the key ended all the same; its entry is UNHEARD until the
+ * answer comes. A peer that never answers makes its own connection useless.
  *
  * What a peer may do is bounded. It has room for RBX_WIRE_OFFERS_MAX offers that we have not
  * answered; more break the protocol. Of those, as many as we have operations are kept though
@@ -82,6 +83,8 @@ uint64_t rbx_exchange_due_ns(const struct rbx_exchange *exchange);
 /* The connection is over. All that is not posted ends with the status. Only the first call
  * counts. */
 void rbx_exchange_break(struct rbx_exchange *exchange, int status);
+/* That status; 0: it is not over. */
+int rbx_exchange_broken(const struct rbx_exchange *exchange);
 
 struct rbx_exchange_post {
 	uint32_t index; /* of the operation */

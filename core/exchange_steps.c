@@ -21,16 +21,21 @@ static bool operation_has_deadline(const struct rbx_exchange_op *operation)
 
 static bool offer_has_deadline(const struct rbx_our_offer *offer)
 {
-	return (offer->state == OFFER_UNSENT || offer->state == OFFER_OUT) &&
-	       !offer->must_withdraw;
+	return offer->state == OFFER_UNSENT || offer->state == OFFER_OUT;
 }
 
-static void offer_is_late(struct rbx_exchange *exchange, struct rbx_our_offer *offer)
+/* Once more: the grace is over. A peer that takes nothing has not got WITHDRAW, and still gets it:
+ * without its answer the id stays in use. */
+static void offer_is_late(struct rbx_exchange *exchange, struct rbx_our_offer *offer,
+			  uint64_t now_ns)
 {
-	if (offer->state == OFFER_UNSENT || offer->is_withdrawn)
+	if (offer->state == OFFER_UNSENT || offer->must_withdraw || offer->is_withdrawn) {
 		rbx_our_offer_end(exchange, offer, -ETIMEDOUT);
-	else
-		rbx_our_offer_withdraw(exchange, offer, true);
+		return;
+	}
+	rbx_our_offer_withdraw(exchange, offer, true);
+	offer->wish.deadline_ns = now_ns + RBX_EXCHANGE_GRACE_NS +
+				  offer->wish.length_bytes * RBX_EXCHANGE_GRACE_BYTE_NS;
 }
 
 void rbx_exchange_tick(struct rbx_exchange *exchange, uint64_t now_ns)
@@ -45,10 +50,8 @@ void rbx_exchange_tick(struct rbx_exchange *exchange, uint64_t now_ns)
 			part(exchange, operation);
 			rbx_exchange_op_end(exchange, operation, -ETIMEDOUT);
 		}
-		if (!offer_has_deadline(offer) || now_ns < offer->wish.deadline_ns)
-			continue;
-		offer_is_late(exchange, offer);
-		offer->wish.deadline_ns = now_ns + RBX_EXCHANGE_GRACE_NS;
+		if (offer_has_deadline(offer) && now_ns >= offer->wish.deadline_ns)
+			offer_is_late(exchange, offer, now_ns);
 	}
 }
 
@@ -92,6 +95,11 @@ void rbx_exchange_break(struct rbx_exchange *exchange, int status)
 	for (i = 0; i < RBX_WIRE_OFFERS_MAX; i++)
 		if (exchange->kept[i].state != KEPT_TAKEN)
 			rbx_kept_offer_move(exchange, &exchange->kept[i], KEPT_FREE);
+}
+
+int rbx_exchange_broken(const struct rbx_exchange *exchange)
+{
+	return exchange->broken;
 }
 
 /* ---- What there is to do ------------------------------------------------------------*/

@@ -314,12 +314,14 @@ RBX_STATIC_ASSERT(RBX_REPLICAS_MAX <= RBX_ASKS_MAX, "all replicas of a slab");
 RBX_STATIC_ASSERT(RBX_EVICT_REMIND_NS < RBX_EVICT_NEAR_NS / 8,
 		  "it is told of often enough in time");
 
-/* Conditional operations of an endpoint at a time, and offers: each is an entry of 72 or 88
+/* Conditional operations of an endpoint at a time, and offers: each is an entry of 56 or 64
  * bytes. The other side keeps receives for so many offers (wire/exchange.h). */
 #define RBX_EXCHANGE_MAX 64u
 
 /* How long a peer has to answer WITHDRAW before the key is ended without its answer: long
- * beside a round trip and a transfer, short beside the patience of a program. */
-#define RBX_EXCHANGE_GRACE_NS 1000000000ull
+ * beside a round trip, and for each byte of the buffer what it takes at 64 MB/s. For a write that
+ * is under way comes first, and its END behind it. */
+#define RBX_EXCHANGE_GRACE_NS 2000000000ull
+#define RBX_EXCHANGE_GRACE_BYTE_NS 16ull
 
 #endif

@@ -17,9 +17,10 @@
 #define RBX_WIRE_EXCHANGE_BYTES 48u
 
 /* The offers that a side may have sent, and for which it has not heard END. The other side
- * has receives for them, for as many ENDs of its own offers, and for as many WITHDRAWs. */
+ * has receives for them, for as many ENDs of its own offers, and for twice as many WITHDRAWs:
+ * one that has crossed its END may still be under way when the next offer is withdrawn. */
 #define RBX_WIRE_OFFERS_MAX 64u
-#define RBX_WIRE_EXCHANGE_RECEIVES (3 * RBX_WIRE_OFFERS_MAX)
+#define RBX_WIRE_EXCHANGE_RECEIVES (4 * RBX_WIRE_OFFERS_MAX)
 
 enum rbx_wire_exchange_type {
 	RBX_WIRE_OFFER = 1,

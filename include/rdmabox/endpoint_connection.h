@@ -67,8 +67,8 @@ struct rbx_endpoint_options {
 	 */
 	uint8_t paced;
 	/* Conditional operations at a time, and offers (exchange.h), up to 64. Its messages
-	 * are RDMAbox's then; receive_depth means nothing. Both ends have it or neither; they
-	 * may have different numbers. Default: 0 (none). */
+	 * are RDMAbox's then: instead of receive_depth it takes 256 of the queue's depth. Both
+	 * ends have it or neither; they may have different numbers. Default: 0 (none). */
 	uint32_t exchanges;
 };
 

@@ -77,8 +77,8 @@
  *
  * Deadlines. An operation that has its key is the device's, and ends as any operation of the
  * endpoint does. When the deadline of an offer passes, the other side is asked whether it
- * uses it. If it says nothing for a second, the key is ended all the same; a write that was
- * on its way then ends the connection.
+ * uses it. If it says nothing for 2 s, and 16 ns more for each byte, the key is ended all the
+ * same; a write that was on its way then ends the connection.
  */
 #ifndef RDMABOX_EXCHANGE_H
 #define RDMABOX_EXCHANGE_H

@@ -57,13 +57,14 @@ void rbx_exchanger_begin(struct rbx_endpoint *endpoint)
 	struct rbx_exchanger *exchanger = endpoint->exchanger;
 	struct rbx_queue *queue = endpoint->queue;
 
+	/* Before a thread that polls knows it: it is to go out first, in an empty batch. */
+	rbx_exchanger_wake_gather(exchanger);
 	pthread_mutex_lock(&queue->exchanges_lock);
 	exchanger->next = queue->exchangers;
 	queue->exchangers = exchanger;
 	RBX_FETCH_ADD(&queue->exchangers_count, 1);
 	pthread_mutex_unlock(&queue->exchanges_lock);
 	pthread_mutex_lock(&exchanger->lock);
-	rbx_exchanger_wake_gather(exchanger);
 	rbx_exchanger_pump_locked(exchanger);
 	pthread_mutex_unlock(&exchanger->lock);
 }
@@ -184,7 +185,6 @@ static int conditional(struct rbx_endpoint *endpoint, uint16_t access, uint64_t 
 	index = rbx_exchange_operate(exchanger->core, &wish);
 	if (index >= 0)
 		exchanger->conditionals[index] = (struct rbx_conditional){
-			.exchanger = exchanger,
 			.buffer = *buffer,
 			.own = own,
 			.user = user,

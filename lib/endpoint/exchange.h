@@ -15,8 +15,9 @@
 
 #include "lib/endpoint/endpoint.h"
 
-/* Called before the connection is made. Sets endpoint->exchanger, and adds what it posts to
- * the depths. 0, -ENOMEM, -E... of a registration. */
+/* Called before the connection is made. Sets endpoint->exchanger. Its receives are all that the
+ * endpoint has (endpoint.c); what it posts has no room of its own. 0, -ENOMEM, -E... of a
+ * registration. */
 int rbx_exchanger_make(struct rbx_endpoint *endpoint, struct rbx_context *ctx, uint32_t count);
 /* The endpoint has its queue pair: receives are posted. */
 void rbx_exchanger_begin(struct rbx_endpoint *endpoint);

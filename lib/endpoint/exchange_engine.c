@@ -43,9 +43,9 @@ static void protocol_broken_locked(struct rbx_exchanger *exchanger)
 static void part_ended_locked(struct rbx_exchanger *exchanger, struct rbx_conditional *conditional,
 			      int status)
 {
-	/* A flushed part does not know why the connection is over. */
+	/* A flushed part does not know why the connection is over, which was noted before. */
 	if (status == -ECANCELED)
-		status = cause_of(exchanger, status);
+		status = rbx_exchange_broken(exchanger->core);
 	if (!conditional->status)
 		conditional->status = status;
 	conditional->parts_count--;
@@ -225,9 +225,12 @@ void rbx_exchanger_received(struct rbx_exchanger *exchanger, uint8_t *bytes,
 	struct rbx_wire_exchange message;
 
 	pthread_mutex_lock(&exchanger->lock);
-	if (wc->status)
+	if (wc->status == -EMSGSIZE)
+		protocol_broken_locked(exchanger);
+	else if (wc->status)
 		broken_locked(exchanger, wc->status);
-	else if (wc->opcode == RBX_OP_RECV_WRITE || (wc->flags & RBX_WC_IMMEDIATE) ||
+	else if (wc->opcode == RBX_OP_RECV_WRITE ||
+		 (wc->flags & (RBX_WC_IMMEDIATE | RBX_WC_INVALIDATED)) ||
 		 rbx_wire_exchange_decode(bytes, wc->length_bytes, &message) ||
 		 rbx_exchange_hear(exchanger->core, &message))
 		protocol_broken_locked(exchanger);

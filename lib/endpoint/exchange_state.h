@@ -11,7 +11,6 @@
 
 /* Memory of an operation of ours. */
 struct rbx_conditional {
-	struct rbx_exchanger *exchanger;
 	struct rbx_segment buffer;
 	struct rbx_region *own; /* registered for it; NULL: its region or any key does */
 	void *user;
@@ -21,7 +20,7 @@ struct rbx_conditional {
 };
 
 struct rbx_offered {
-	struct rbx_region *region; /* NULL: the entry is free */
+	struct rbx_region *region; /* NULL: its key has ended */
 	void *user;
 };
 
@@ -61,7 +60,7 @@ struct rbx_exchanger {
 /* Posts what there is to post, and sends what there is to say. With the lock. */
 void rbx_exchanger_pump_locked(struct rbx_exchanger *exchanger);
 /* Gathers a write of nothing. A thread that polls may sleep since there was no exchanger: when
- * it completes, that thread begins to look at deadlines. With the lock. */
+ * it completes, that thread begins to look at deadlines. Before it is in the queue's list. */
 void rbx_exchanger_wake_gather(struct rbx_exchanger *exchanger);
 
 #endif

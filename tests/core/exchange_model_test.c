@@ -192,7 +192,7 @@ static void say_one(struct model *model, bool of_a)
 
 	if (rbx_exchange_next_message(end->exchange, &message)) {
 		/* As many as the other side has receives. */
-		assert_in_range(end->wire_count, 0, 3 * PAIR_COUNT - 1);
+		assert_in_range(end->wire_count, 0, 4 * PAIR_COUNT - 1);
 		end->wire[end->wire_count++] = message;
 	}
 }
@@ -269,7 +269,7 @@ static void run(uint64_t seed)
 		step(&model);
 		/* One seed in four sees the grace pass, and one the end of the connection. */
 		if (seed % 4 == 2 && i % 500 == 499)
-			tick(&model, RBX_EXCHANGE_GRACE_NS);
+			tick(&model, 2 * RBX_EXCHANGE_GRACE_NS);
 		if (seed % 4 == 3 && i == STEPS / 2)
 			break_both(&model);
 	}

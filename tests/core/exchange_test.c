@@ -275,6 +275,8 @@ static void withdrawn_offer_leaves_its_operation(void **state)
  * else what it answers would be taken for another offer's. */
 static void silent_peer_does_not_keep_a_buffer(void **state)
 {
+	const uint64_t over_ns =
+		100 + RBX_EXCHANGE_GRACE_NS + 10 * RBX_EXCHANGE_GRACE_BYTE_NS;
 	struct pair *pair = pair_make(false);
 
 	(void)state;
@@ -283,10 +285,10 @@ static void silent_peer_does_not_keep_a_buffer(void **state)
 	say(&pair->b);
 	rbx_exchange_tick(pair->b.exchange, 100);
 	say(&pair->b);
-	assert_int_equal(rbx_exchange_due_ns(pair->b.exchange), 100 + RBX_EXCHANGE_GRACE_NS);
-	rbx_exchange_tick(pair->b.exchange, 100 + RBX_EXCHANGE_GRACE_NS - 1);
+	assert_int_equal(rbx_exchange_due_ns(pair->b.exchange), over_ns);
+	rbx_exchange_tick(pair->b.exchange, over_ns - 1);
 	expect_nothing(&pair->b);
-	rbx_exchange_tick(pair->b.exchange, 100 + RBX_EXCHANGE_GRACE_NS);
+	rbx_exchange_tick(pair->b.exchange, over_ns);
 	for (int tag = 0; tag < (int)PAIR_COUNT; tag++)
 		expect_end(&pair->b, true, tag, -ETIMEDOUT, 0);
 	assert_int_equal(make_offer(&pair->b, 9, 10, WRITE, NEVER_NS), -EAGAIN);
@@ -294,6 +296,33 @@ static void silent_peer_does_not_keep_a_buffer(void **state)
 	carry(&pair->a, &pair->b);
 	expect_nothing(&pair->b);
 	assert_int_equal(make_offer(&pair->b, 9, 10, WRITE, NEVER_NS), 0);
+	pair_free(pair);
+}
+
+/* The connection takes no message, so that WITHDRAW cannot go out: the buffer comes back all the
+ * same. The peer is still asked when it can be, and its answer frees the entry. */
+static void peer_that_takes_nothing_does_not_keep_a_buffer(void **state)
+{
+	struct pair *pair = pair_make(false);
+
+	(void)state;
+	for (uint64_t tag = 0; tag < PAIR_COUNT; tag++)
+		make_offer(&pair->b, tag, 10, WRITE, 100);
+	carry(&pair->b, &pair->a);
+	rbx_exchange_tick(pair->b.exchange, 100);
+	rbx_exchange_tick(pair->b.exchange, 100 + 2 * RBX_EXCHANGE_GRACE_NS);
+	for (int tag = 0; tag < (int)PAIR_COUNT; tag++)
+		expect_end(&pair->b, true, tag, -ETIMEDOUT, 0);
+	assert_int_equal(make_offer(&pair->b, 9, 10, WRITE, NEVER_NS), -EAGAIN);
+	say(&pair->b);
+	assert_int_equal(pair->b.wire_count, PAIR_COUNT);
+	carry(&pair->b, &pair->a);
+	carry(&pair->a, &pair->b);
+	assert_int_equal(make_offer(&pair->b, 9, 10, WRITE, NEVER_NS), 0);
+	/* Nothing of the old offer is left in the new one. */
+	say(&pair->b);
+	assert_int_equal(pair->b.wire_count, 1);
+	assert_int_equal(pair->b.wire[0].type, RBX_WIRE_OFFER);
 	pair_free(pair);
 }
 
@@ -488,6 +517,7 @@ int main(void)
 		cmocka_unit_test(offer_that_is_used_while_withdrawn_is_done),
 		cmocka_unit_test(withdrawn_offer_leaves_its_operation),
 		cmocka_unit_test(silent_peer_does_not_keep_a_buffer),
+		cmocka_unit_test(peer_that_takes_nothing_does_not_keep_a_buffer),
 		cmocka_unit_test(tag_that_is_offered_twice_is_refused),
 		cmocka_unit_test(refused_offer_tells_its_owner_why),
 		cmocka_unit_test(offers_that_nobody_wants_are_bounded),

@@ -100,4 +100,13 @@ int post_one(const struct side *side, struct rbx_operation operation,
 
 int endpoints_run(const struct CMUnitTest *tests, size_t count);
 
+/* Soft-RoCE, the only RDMA device that tests meet, checks the rights of a window and
+ * not its bounds, and does not tell user space that a peer has ended a key. */
+static inline bool is_soft_roce(void)
+{
+	const char *fabric = getenv("RBX_TEST_FABRIC");
+
+	return fabric && strcmp(fabric, "verbs") == 0;
+}
+
 #endif

@@ -430,6 +430,11 @@ static void little_is_said(struct endpoints *e)
 	say_bytes(e, 5);
 }
 
+static void much_is_said(struct endpoints *e)
+{
+	say_bytes(e, RBX_WIRE_EXCHANGE_BYTES + 1);
+}
+
 static void answer_to_nothing_is_said(struct endpoints *e)
 {
 	rbx_wire_exchange_encode(&(struct rbx_wire_exchange){ .type = RBX_WIRE_OFFER_END,
@@ -452,6 +457,7 @@ static void peer_that_breaks_the_protocol_is_cut_off(void **state)
 	void (*const ways[])(struct endpoints *e) = {
 		garbage_is_said,
 		little_is_said,
+		much_is_said,
 		answer_to_nothing_is_said,
 		immediate_is_said,
 	};
@@ -474,6 +480,42 @@ static void peer_that_breaks_the_protocol_is_cut_off(void **state)
 	}
 }
 
+/* By a message that is right, and a key that it may end. But such messages are not the program's,
+ * which would never hear of it. */
+static void peer_that_ends_a_key_is_cut_off(void **state)
+{
+	struct rbx_operation send = {
+		.kind = RBX_OPERATION_SEND,
+		.flags = RBX_OPERATION_INVALIDATE,
+	};
+	struct rbx_region_key key;
+	struct rbx_region *region;
+	struct endpoints e;
+
+	(void)state;
+	open_hostile(&e);
+	if (!e.a.limits.has_invalidate || is_soft_roce()) {
+		endpoints_close(&e);
+		return;
+	}
+	assert_int_equal(rbx_region_export(e.a.ctx, NULL, e.a.of_device, KIB,
+					   RBX_REGION_WRITE | RBX_REGION_INVALIDATE, &region),
+			 0);
+	rbx_region_key(region, &key);
+	outstanding_of_each_kind(&e);
+	send.invalidate_key = key.key;
+	rbx_wire_exchange_encode(&(struct rbx_wire_exchange){ .type = RBX_WIRE_OFFER,
+							      .id = 1,
+							      .tag = 99,
+							      .access = RBX_WIRE_OFFER_TO_WRITE,
+							      .length_bytes = 10 },
+				 e.b.memory + SAID_AT);
+	assert_int_equal(post_one(&e.b, send, SAID_AT, RBX_WIRE_EXCHANGE_BYTES), 0);
+	all_four_end_with(&e, -EPROTO);
+	rbx_region_release(region);
+	endpoints_close(&e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -491,6 +533,7 @@ int main(void)
 		cmocka_unit_test(key_that_opens_nothing_is_eacces),
 		cmocka_unit_test(tag_that_is_offered_twice_is_refused),
 		cmocka_unit_test(peer_that_breaks_the_protocol_is_cut_off),
+		cmocka_unit_test(peer_that_ends_a_key_is_cut_off),
 	};
 
 	return endpoints_run(tests, sizeof(tests) / sizeof(tests[0]));

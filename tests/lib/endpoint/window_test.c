@@ -19,15 +19,6 @@ struct world {
 	struct rbx_region_key key;
 };
 
-/* Soft-RoCE, the only RDMA device that tests meet, checks the rights of a window and
- * not its bounds, and does not tell user space that a peer has ended a key. */
-static bool is_soft_roce(void)
-{
-	const char *fabric = getenv("RBX_TEST_FABRIC");
-
-	return fabric && strcmp(fabric, "verbs") == 0;
-}
-
 static void world_open(struct world *world, uint32_t rights)
 {
 	memset(world, 0, sizeof(*world));
