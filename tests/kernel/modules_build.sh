@@ -3,11 +3,12 @@
 #
 # The kernel modules build without a warning of the compiler (W=1), against the headers
 # of one kernel of the lab: 6.1, 6.12 or debug. Against those of 6.12 sparse has none of
-# what is under kernel/ either, where it is installed.
+# what is under kernel/ either, where it is installed. For 6.1 those that users get are built
+# as DKMS does.
 #
 # Usage: tests/kernel/modules_build.sh BUILD SERIES
-# The modules are left in BUILD/modules-SERIES. Exit code 77 where there are no
-# headers.
+# The modules are left in BUILD/modules-SERIES, and below it what a second run needs to build
+# only what has changed. Exit code 77 where there are no headers.
 
 top=$(dirname "$(readlink -f "$0")")/../..
 build=$1
@@ -15,12 +16,12 @@ series=$2
 lab_dir=${RDMABOX_LAB_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/rdmabox-lab}
 headers=$lab_dir/kernel-$series/headers/build
 dir=$build/modules-$series
+tree=$dir/tree
 
 if [ ! -e "$headers/Makefile" ]; then
 	echo "skipped: no headers of kernel $series in $lab_dir; lab/prepare gets them"
 	exit 77
 fi
-mkdir -p "$dir"
 # Without debugging information, which is nine tenths of a module: the scripts of the lab
 # load them often.
 flags=-g0
@@ -29,11 +30,19 @@ flags=-g0
 [ "$series" != debug ] || flags+=" -Wframe-larger-than=4096"
 options=(KCFLAGS="$flags")
 [ "$series" != 6.12 ] || ! command -v sparse >/dev/null || options+=(C=1 CHECK="$(readlink -f "$top")/tests/kernel/sparse")
-"$top/kernel/build" "$headers" "$dir" "${options[@]}" modules 2>&1 | tee "$dir/log"
+mkdir -p "$dir"
+{
+	if [ "$series" = 6.1 ]; then
+		"$top/tests/kernel/dkms_build.sh" "$build" "$series" "$tree" "${options[@]}" \
+			W=1 CONFIG_DEBUG_INFO_BTF_MODULES= || exit
+	fi
+	"$top/kernel/build" "$headers" "$tree" "${options[@]}" modules
+} 2>&1 | tee "$dir/log"
 [ "${PIPESTATUS[0]}" = 0 ] || exit 1
 # What sparse calls an error does not end the build.
 if grep -E '(warning|WARNING|error):' "$dir/log"; then
 	# So that the next run says it again.
-	find "$dir" -name '*.o' -delete
+	find "$tree/" -name '*.o' -delete
 	exit 1
 fi
+cp -p "$tree"/*.ko "$dir"
