@@ -45,13 +45,19 @@ for each in 5.15.0 6.5.1 6.10.2 6.14.0-1 7.0.0; do # see block/compat.h
 	! [[ $each =~ $BUILD_EXCLUSIVE_KERNEL ]] || die "dkms would try to build for $each"
 done
 
-# The sources have the dates of those in the checkout. What is there no more, or not for DKMS,
-# is removed.
+# The sources have the dates of those in the checkout. What is there no more is removed; what is
+# not for DKMS is set aside, for kernel/build to go on with.
 modules=$dkms_tree/$PACKAGE_NAME/$PACKAGE_VERSION/build
-mkdir -p "$modules"
+aside=$dkms_tree/aside
+rm -rf "$aside" # of a run that was ended
+mkdir -p "$modules/kernel" "$aside"
 find "$modules" ! -type d ! -name '*.mod.c' ! -name '*.mod' ! -name '*.o' ! -name '*.cmd' -delete
+for folder in example test; do
+	[ ! -d "$modules/kernel/$folder" ] || mv "$modules/kernel/$folder" "$aside"
+done
 cp -rp "$(dirname "$conf")/." "$modules" || exit 1
 eval "${MAKE[0]} $(printf '%q ' "$@")" || die "the modules do not build"
+[ ! -e "$modules/kernel/example" ] || die "the examples are installed"
 
 # field NAME FILE
 field()
@@ -71,4 +77,5 @@ for name in "${BUILT_MODULE_NAME[@]}"; do
 	# A parameter without a description has nothing behind the colon.
 	! field parm "$file" | grep -E '^[a-z_]+: *\([a-z]+\)?$' || die "$name: say what it is"
 done
+find "$aside" -mindepth 1 -maxdepth 1 -exec mv -t "$modules/kernel" {} +
 ln -sfnr "$modules" "$link"
