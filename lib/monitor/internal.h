@@ -26,15 +26,13 @@ void rbx_userfaultfd_close(void);
 /* In a child: its copies of the descriptors belong to the parent's source. */
 void rbx_userfaultfd_forget(void);
 
-/* Whole pages. The lock of the monitor is held. 0 or -errno. */
+/* Whole pages. 0; -EOPNOTSUPP: what is mapped there cannot be watched; or another -errno. */
 int rbx_userfaultfd_register(uintptr_t start, uintptr_t end);
-void rbx_userfaultfd_unregister(uintptr_t start, uintptr_t end);
+/* The lock of the monitor is held: no watch may cover them. 0, or -errno if something is mapped
+ * there by now that cannot be watched, or nothing at all: then nothing has been done. */
+int rbx_userfaultfd_unregister(uintptr_t start, uintptr_t end);
 
 /* Whether some thread is between the start of a change and the end of its wait. */
 bool rbx_userfaultfd_is_changing(void);
-
-/* 0; -EFAULT: not all is mapped; -EOPNOTSUPP: a file is mapped there; or another -errno. The
- * lock of the monitor is held, as a buffer of this file is used. */
-int rbx_mappings_check(uintptr_t start, uintptr_t end);
 
 #endif

@@ -1,143 +1,162 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * mappings.c - tells what is mapped in a range: /proc/self/maps.
+ * mappings.c - see mappings.h; asks for one mapping at a time.
  *
- * userfaultfd accepts a range with a hole, and mappings of files in memory (memfd, tmpfs).
- * Neither may be cached. Nothing would tell of what is mapped into the hole later, nor of
- * ftruncate() and fallocate(): these change the file, not the mapping.
+ * Why mappings are looked at: userfaultfd accepts a range with a hole, mappings of files in
+ * memory (memfd, tmpfs), and shared memory. None may be cached. Nothing would tell of what is
+ * mapped into the hole later. ftruncate() and fallocate() change the file, not the mapping.
+ * Shared memory can be mapped a second time, by mremap() or by a child, and MADV_REMOVE there
+ * discards the pages here.
  *
- * Read without the C library's streams, as these allocate. The kernel writes a line for each
- * mapping before the range: a program with thousands of mappings pays a millisecond. Since
- * 6.11 there is PROCMAP_QUERY for one mapping alone; it is not used yet.
+ * Private huge pages are a file to the kernel, too. Only who may open /proc/PID/map_files,
+ * which takes CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE, can change its length.
+ *
+ * The descriptor is kept open: it stays good if the thread that opened it ends, and a process
+ * that has none left can watch all the same.
  */
+#include "lib/monitor/mappings.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "lib/monitor/internal.h"
+#include "core/port.h"
 
-/* A line has a path at its end, of PATH_MAX bytes at most. */
-#define BUFFER_BYTES 8192u
-
-struct mapping {
-	uintptr_t start;
-	uintptr_t end;
-	bool has_file;
+/* As <linux/fs.h> has it since 6.11. */
+struct query {
+	uint64_t size;
+	uint64_t flags;
+	uint64_t addr;
+	uint64_t start; /* this one and those below to name_bytes are the answer */
+	uint64_t end;
+	uint64_t mapping_flags;
+	uint64_t page_bytes;
+	uint64_t offset;
+	uint64_t inode;
+	uint32_t device_major;
+	uint32_t device_minor;
+	uint32_t name_bytes; /* how long it may be, and is */
+	uint32_t build_id_bytes;
+	uint64_t name;
+	uint64_t build_id;
 };
 
-/* The lock of the monitor guards it. */
-static char buffer[BUFFER_BYTES];
+RBX_STATIC_ASSERT(sizeof(struct query) == 104, "the kernel's struct procmap_query");
 
-static const char *take_number(const char *text, unsigned int base, uintptr_t *number)
+#define QUERY _IOWR('f', 17, struct query)
+#define QUERY_THIS_OR_NEXT 0x10u
+#define MAPPING_IS_SHARED 0x08u
+
+static int query_fd = -1;
+
+static int ask(uintptr_t at, struct query *query, char *name, uint32_t name_bytes)
 {
-	*number = 0;
-	for (;; text++) {
-		unsigned int digit = *text >= 'a' ? (unsigned int)(*text - 'a') + 10 :
-						    (unsigned int)(*text - '0');
+	*query = (struct query){
+		.size = sizeof(*query),
+		.flags = QUERY_THIS_OR_NEXT,
+		.addr = at,
+		.name = (uintptr_t)name,
+		.name_bytes = name_bytes,
+	};
+	return ioctl(query_fd, QUERY, query) ? -errno : 0;
+}
 
-		if (*text < '0' || digit >= base)
-			return text;
-		*number = *number * base + digit;
+/* A name that is longer is another one: the kernel refuses to give it. */
+static bool is_of_huge_pages(uintptr_t at)
+{
+	char name[sizeof(RBX_MAPPINGS_HUGE_PAGES)];
+	struct query query;
+
+	return !ask(at, &query, name, sizeof(name)) && query.name_bytes == sizeof(name) &&
+	       memcmp(name, RBX_MAPPINGS_HUGE_PAGES, sizeof(name)) == 0;
+}
+
+static int query_next(uintptr_t at, struct rbx_mapping *mapping)
+{
+	struct query query;
+	int err = ask(at, &query, NULL, 0);
+
+	if (err)
+		return err;
+	mapping->start = (uintptr_t)query.start;
+	mapping->end = (uintptr_t)query.end;
+	mapping->is_shared = (query.mapping_flags & MAPPING_IS_SHARED) != 0;
+	mapping->has_file = query.inode != 0 &&
+			    (mapping->is_shared || !is_of_huge_pages(mapping->start));
+	return 0;
+}
+
+int rbx_mappings_open(void)
+{
+	struct rbx_mapping mapping;
+
+	query_fd = rbx_mappings_text_open();
+	if (query_fd < 0)
+		return query_fd;
+	if (query_next(0, &mapping))
+		rbx_mappings_close(); /* an older kernel */
+	return 0;
+}
+
+void rbx_mappings_close(void)
+{
+	if (query_fd >= 0)
+		close(query_fd);
+	query_fd = -1;
+}
+
+int rbx_mappings_begin(struct rbx_mappings_walk *walk)
+{
+	walk->text_fd = query_fd < 0 ? rbx_mappings_text_open() : -1;
+	walk->used_bytes = 0;
+	walk->text_bytes = 0;
+	return query_fd < 0 && walk->text_fd < 0 ? walk->text_fd : 0;
+}
+
+int rbx_mappings_next(struct rbx_mappings_walk *walk, uintptr_t at, struct rbx_mapping *mapping)
+{
+	return walk->text_fd < 0 ? query_next(at, mapping) :
+				   rbx_mappings_text_next(walk, at, mapping);
+}
+
+void rbx_mappings_end(struct rbx_mappings_walk *walk)
+{
+	if (walk->text_fd >= 0)
+		close(walk->text_fd);
+}
+
+bool rbx_mappings_find(uintptr_t at, struct rbx_mapping *mapping)
+{
+	return query_fd >= 0 && !query_next(at, mapping) && mapping->start <= at;
+}
+
+static int check(struct rbx_mappings_walk *walk, uintptr_t at, uintptr_t end, uint32_t *count)
+{
+	struct rbx_mapping mapping;
+
+	for (*count = 0; at < end; at = mapping.end) {
+		int err = rbx_mappings_next(walk, at, &mapping);
+
+		if (err == -ENOENT || (!err && mapping.start > at))
+			return -EFAULT;
+		if (err)
+			return err;
+		if (mapping.is_shared || mapping.has_file)
+			return -EOPNOTSUPP;
+		++*count;
 	}
+	return 0;
 }
 
-/* Goes behind the next space. */
-static const char *skip_word(const char *text)
+int rbx_mappings_check(uintptr_t start, uintptr_t end, uint32_t *count)
 {
-	while (*text != ' ' && *text != '\0')
-		text++;
-	return *text == ' ' ? text + 1 : text;
-}
+	struct rbx_mappings_walk walk;
+	int err = rbx_mappings_begin(&walk);
 
-/* Shared memory without a name, and huge pages, are files to the kernel, but no program can
- * open them to change their length. */
-static bool is_unnamed(const char *path)
-{
-	return strcmp(path, "/dev/zero (deleted)") == 0 ||
-	       strcmp(path, "/anon_hugepage (deleted)") == 0;
-}
-
-/* "start-end rwxp offset device inode   path" */
-static void parse(const char *line, struct mapping *mapping)
-{
-	uintptr_t inode;
-
-	line = take_number(line, 16, &mapping->start);
-	line = take_number(line + (*line == '-'), 16, &mapping->end);
-	for (int word = 0; word < 4; word++)
-		line = skip_word(line);
-	line = take_number(line, 10, &inode);
-	mapping->has_file = inode != 0 && !is_unnamed(line + strspn(line, " "));
-}
-
-struct search {
-	uintptr_t at; /* all before it is as it should be */
-	uintptr_t end;
-	int err;
-};
-
-/* Returns whether the search is over. The lines are sorted by their addresses. */
-static bool look_at(struct search *search, const char *line)
-{
-	struct mapping mapping;
-
-	parse(line, &mapping);
-	if (mapping.end <= search->at)
-		return false;
-	if (mapping.start > search->at)
-		search->err = -EFAULT;
-	else if (mapping.has_file)
-		search->err = -EOPNOTSUPP;
-	search->at = mapping.end;
-	return search->err || search->at >= search->end;
-}
-
-/* Looks at the whole lines of what was read. Returns how many bytes these are. */
-static size_t look_at_lines(struct search *search, size_t bytes, bool *is_over)
-{
-	char *line = buffer;
-	char *newline;
-
-	while (!*is_over && (newline = memchr(line, '\n', bytes - (size_t)(line - buffer)))) {
-		*newline = '\0';
-		*is_over = look_at(search, line);
-		line = newline + 1;
-	}
-	return (size_t)(line - buffer);
-}
-
-static int search_all(int fd, struct search *search)
-{
-	size_t bytes = 0;
-	bool is_over = false;
-
-	for (;;) {
-		ssize_t more = read(fd, buffer + bytes, sizeof(buffer) - bytes);
-		size_t used;
-
-		if (more < 0)
-			return -errno;
-		if (more == 0)
-			return -EFAULT; /* the last mapping ends before the range does */
-		bytes += (size_t)more;
-		used = look_at_lines(search, bytes, &is_over);
-		if (is_over)
-			return search->err;
-		bytes -= used;
-		memmove(buffer, buffer + used, bytes);
-	}
-}
-
-int rbx_mappings_check(uintptr_t start, uintptr_t end)
-{
-	struct search search = { .at = start, .end = end };
-	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-	int err;
-
-	if (fd < 0)
-		return -errno;
-	err = search_all(fd, &search);
-	close(fd);
+	if (err)
+		return err;
+	err = check(&walk, start, end, count);
+	rbx_mappings_end(&walk);
 	return err;
 }

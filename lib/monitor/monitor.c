@@ -2,13 +2,18 @@
 /*
  * monitor.c - the listeners, what is watched for them, and the gate of look-ups.
  *
- * A watch is an entry in a table, as several caches, and several regions of one cache, may
- * overlap. The kernel only knows whether a page is watched. When a watch ends, only the parts
- * that no other watch covers are given back to the kernel. The table is searched from end to
- * end: next to registering memory, that is nothing.
+ * The kernel only knows whether a page is watched. When a watch ends, only the parts that no
+ * other watch covers are given back to the kernel. So whatever is watched in the kernel and
+ * covered by no watch may be given back at any time, and is, where it is found: memory that
+ * has moved, and mappings that have grown.
  *
  * Nothing is allocated, and nobody frees memory, while the lock is held: a thread in free()
  * may hold a lock of malloc while it waits for an event to be read, which needs this lock.
+ *
+ * A thread that changes memory waits for whoever has the lock. So it is held for a walk of the
+ * table and GIVE_BACK_PARTS calls of the kernel at most, never while /proc is read. And those
+ * that tell go before those that watch (lock_to_tell()): otherwise threads that register one
+ * buffer after the other would keep the lock among them.
  */
 #include "lib/monitor/monitor.h"
 
@@ -22,6 +27,8 @@
 #include "lib/clock.h"
 #include "lib/error.h"
 #include "lib/monitor/internal.h"
+#include "lib/monitor/mappings.h"
+#include "lib/monitor/watches.h"
 
 /* Discarded ranges whose pages may not be gone yet. If there are more, they are taken
  * together. */
@@ -34,6 +41,10 @@
  * thread is preempted in between.
  */
 #define DOUBT_NS 200000000ull
+
+/* Parts of a range that are given back to the kernel before the lock is let go for a moment.
+ * Each is a call that takes the lock of the address space, and may split a mapping. */
+#define GIVE_BACK_PARTS 16u
 
 struct range {
 	uintptr_t start;
@@ -48,16 +59,20 @@ struct doubt {
 static struct {
 	/* Locks in order of precedence. */
 	pthread_mutex_t source_lock; /* guards the start and stop of the source, and its users */
-	pthread_mutex_t lock; /* guards all below but the users; nothing is allocated under it */
+	pthread_mutex_t crowd_lock; /* guards nothing: one thread at a time waits to watch */
+	pthread_mutex_t next_lock; /* guards nothing: who has it gets the lock next */
+	/* Guards all below but the users, and the table of watches. Nothing is allocated
+	 * under it. */
+	pthread_mutex_t lock;
 	uint32_t userfaultfd_users;
 	uint32_t listeners_count;
-	uint32_t watches_count;
 	uint32_t doubts_count;
 	struct rbx_monitor_listener *listeners[RBX_MONITOR_LISTENERS_MAX];
-	struct range watches[RBX_MONITOR_WATCHES_MAX];
 	struct doubt doubts[DOUBTS_MAX];
 } monitor = {
 	.source_lock = PTHREAD_MUTEX_INITIALIZER,
+	.crowd_lock = PTHREAD_MUTEX_INITIALIZER,
+	.next_lock = PTHREAD_MUTEX_INITIALIZER,
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 };
 
@@ -68,6 +83,30 @@ static bool overlaps(const struct range *range, uintptr_t start, uintptr_t end)
 	return range->start < end && start < range->end;
 }
 
+static void lock_to_tell(void)
+{
+	pthread_mutex_lock(&monitor.next_lock);
+	pthread_mutex_lock(&monitor.lock);
+	pthread_mutex_unlock(&monitor.next_lock);
+}
+
+/*
+ * Mutexes are not fair: a thread that lets one go and takes it again is quicker than one that
+ * has to be woken. The thread that has this lock keeps the crowd's, too. So a thread that
+ * tells finds the next one's free, and while it waits with that, nobody can pass.
+ */
+static void lock_to_watch(void)
+{
+	pthread_mutex_lock(&monitor.crowd_lock);
+	lock_to_tell();
+}
+
+static void unlock_to_watch(void)
+{
+	pthread_mutex_unlock(&monitor.lock);
+	pthread_mutex_unlock(&monitor.crowd_lock);
+}
+
 /*
  * Closes the gate. Before the event is read, or before the change is made: a thread that
  * knows the change to be over must find the gate closed, or all told. The exchange is ordered
@@ -75,7 +114,7 @@ static bool overlaps(const struct range *range, uintptr_t start, uintptr_t end)
  */
 void rbx_monitor_tell_begin(void)
 {
-	pthread_mutex_lock(&monitor.lock);
+	lock_to_tell();
 	RBX_EXCHANGE(&rbx_monitor_telling, 1);
 }
 
@@ -153,10 +192,12 @@ static void child_begins(void)
 {
 	rbx_userfaultfd_forget();
 	pthread_mutex_init(&monitor.source_lock, NULL);
+	pthread_mutex_init(&monitor.crowd_lock, NULL);
+	pthread_mutex_init(&monitor.next_lock, NULL);
 	pthread_mutex_init(&monitor.lock, NULL);
 	monitor.userfaultfd_users = 0;
 	monitor.listeners_count = 0;
-	monitor.watches_count = 0;
+	rbx_watches_clear();
 	monitor.doubts_count = 0;
 	RBX_STORE_RELEASE(&rbx_monitor_telling, 0);
 }
@@ -193,7 +234,7 @@ static void drop_userfaultfd(void)
 	pthread_mutex_lock(&monitor.source_lock);
 	if (--monitor.userfaultfd_users == 0) {
 		rbx_userfaultfd_close();
-		RBX_ASSERT(monitor.watches_count == 0);
+		RBX_ASSERT(rbx_watches_count() == 0);
 	}
 	pthread_mutex_unlock(&monitor.source_lock);
 }
@@ -298,65 +339,104 @@ static bool pages_of(const void *addr, size_t length_bytes, struct range *pages)
 	return true;
 }
 
-/* Gives back what no watch covers any more. The lock is held. */
-static void unregister_uncovered(const struct range *pages)
+/*
+ * Gives back what no watch covers, GIVE_BACK_PARTS at most. The lock is held. Returns how far
+ * it got. is_refused is set if the kernel refused a part.
+ */
+static uintptr_t give_back_some(uintptr_t start, uintptr_t end, bool *is_refused)
 {
-	uintptr_t at = pages->start;
+	struct rbx_watches_walk walk = { .at = start, .end = end };
+	uintptr_t hole_start, hole_end;
 
-	/* Each turn passes a watch, or the hole before the next one. */
-	while (at < pages->end) {
-		uintptr_t covered_to = at;
-		uintptr_t next = pages->end;
-
-		for (uint32_t i = 0; i < monitor.watches_count; i++) {
-			const struct range *watch = &monitor.watches[i];
-
-			if (watch->start <= at)
-				covered_to = RBX_MAX(covered_to, watch->end);
-			else
-				next = RBX_MIN(next, watch->start);
-		}
-		if (covered_to == at)
-			rbx_userfaultfd_unregister(at, next);
-		at = covered_to == at ? next : covered_to;
+	for (uint32_t parts = 0; parts < GIVE_BACK_PARTS; parts++) {
+		if (!rbx_watches_next_hole(&walk, &hole_start, &hole_end))
+			return end;
+		if (rbx_userfaultfd_unregister(hole_start, hole_end))
+			*is_refused = true;
 	}
+	return walk.at;
 }
 
-static void remove_watch(const struct range *pages)
+static bool give_back_range(uintptr_t start, uintptr_t end)
 {
-	uint32_t i = 0;
+	bool is_refused = false;
 
-	while (monitor.watches[i].start != pages->start || monitor.watches[i].end != pages->end) {
-		i++;
-		RBX_ASSERT(i < monitor.watches_count);
+	while (start < end) {
+		lock_to_watch();
+		start = give_back_some(start, end, &is_refused);
+		unlock_to_watch();
 	}
-	monitor.watches[i] = monitor.watches[--monitor.watches_count];
-	unregister_uncovered(pages);
+	return !is_refused;
+}
+
+/* One mapping after the other: the kernel refuses a range in which there is a mapping that
+ * cannot be watched, such as a file's, all of it. */
+static void give_back_mappings(uintptr_t start, uintptr_t end)
+{
+	struct rbx_mappings_walk walk;
+	struct rbx_mapping mapping;
+
+	if (rbx_mappings_begin(&walk))
+		return; /* no descriptor is left; what remains is given back in the end */
+	for (; start < end && !rbx_mappings_next(&walk, start, &mapping); start = mapping.end)
+		(void)give_back_range(RBX_MAX(mapping.start, start), RBX_MIN(mapping.end, end));
+	rbx_mappings_end(&walk);
 }
 
 /*
- * The doubt is asked first, and the kernel's lock of the address space is taken after that,
- * by the registration: a thread that discards, and was seen to run, is through by then.
- *
- * The mappings are looked at last: they are watched already, so what takes the place of one
- * of them meanwhile is told.
+ * The watch is out of the table. A mapping of which a part is watched is watched all of it, as
+ * others do not merge with it. So what it has grown by is watched, too (mremap() in place).
  */
+static void give_back(const struct range *pages)
+{
+	struct range all = *pages;
+	struct rbx_mapping mapping;
+
+	if (rbx_mappings_find(pages->start, &mapping))
+		widen(&all, mapping.start, mapping.end);
+	if (rbx_mappings_find(pages->end - 1, &mapping))
+		widen(&all, mapping.start, mapping.end);
+	if (!give_back_range(all.start, all.end))
+		give_back_mappings(all.start, all.end);
+}
+
+/* The doubt is asked first, and the kernel's lock of the address space is taken after that,
+ * by the registration: a thread that discards, and was seen to run, is through by then. */
 static int watch_locked(const struct range *pages)
 {
 	int err;
 
-	if (monitor.watches_count == RBX_MONITOR_WATCHES_MAX)
+	if (rbx_watches_count() == RBX_MONITOR_WATCHES_MAX)
 		return -ENOSPC;
 	if (is_in_doubt(pages->start, pages->end))
 		return -EAGAIN;
 	err = rbx_userfaultfd_register(pages->start, pages->end);
-	if (err)
-		return err == -EINVAL ? -EOPNOTSUPP : err;
-	monitor.watches[monitor.watches_count++] = *pages;
-	err = rbx_mappings_check(pages->start, pages->end);
-	if (err)
-		remove_watch(pages);
+	if (!err)
+		rbx_watches_add(pages->start, pages->end);
 	return err;
+}
+
+/*
+ * The mappings are looked at when they are watched: what takes the place of one of them
+ * meanwhile is told, and the caller's region is marked. So this needs no lock.
+ *
+ * If there was a hole at first, which has been filled since, what fills it is not watched. It
+ * is a mapping of its own then. So if there are several, they are registered once more.
+ */
+static int check_mappings(const struct range *pages)
+{
+	uint32_t count;
+	int err = rbx_mappings_check(pages->start, pages->end, &count);
+
+	return !err && count > 1 ? rbx_userfaultfd_register(pages->start, pages->end) : err;
+}
+
+static void end_watch(const struct range *pages)
+{
+	lock_to_watch();
+	rbx_watches_remove(pages->start, pages->end);
+	unlock_to_watch();
+	give_back(pages);
 }
 
 int rbx_monitor_watch(struct rbx_monitor_listener *listener, const void *addr,
@@ -369,9 +449,14 @@ int rbx_monitor_watch(struct rbx_monitor_listener *listener, const void *addr,
 		return -EOPNOTSUPP;
 	if (!pages_of(addr, length_bytes, &pages))
 		return -EFAULT;
-	pthread_mutex_lock(&monitor.lock);
+	lock_to_watch();
 	err = watch_locked(&pages);
-	pthread_mutex_unlock(&monitor.lock);
+	unlock_to_watch();
+	if (err)
+		return err;
+	err = check_mappings(&pages);
+	if (err)
+		end_watch(&pages);
 	return err;
 }
 
@@ -381,12 +466,8 @@ void rbx_monitor_unwatch(struct rbx_monitor_listener *listener, const void *addr
 	struct range pages;
 
 	RBX_ASSERT(listener->source != RBX_MONITOR_NONE);
-	if (!pages_of(addr, length_bytes, &pages))
-		return;
-	pthread_mutex_lock(&monitor.lock);
-	RBX_ASSERT(monitor.watches_count != 0);
-	remove_watch(&pages);
-	pthread_mutex_unlock(&monitor.lock);
+	if (pages_of(addr, length_bytes, &pages))
+		end_watch(&pages);
 }
 
 int rbx_memory_changed(void *addr, size_t length)

@@ -33,10 +33,19 @@
  *	hooks		Not there yet; asking for it fails.
  *	none		Only rbx_memory_changed(). The program must declare what is stable.
  *
- * What cannot be seen: the file behind a mapping is changed by other means than the mapping,
- * such as ftruncate() or fallocate(). So mappings of files are not watched, nor is memory of
- * shmat(), which userfaultfd refuses. Shared memory without a file is watched. But if another
- * process has it too, its MADV_REMOVE is not seen here.
+ * What cannot be seen is not watched, if that can be known:
+ *
+ *	files		ftruncate() and fallocate() change the file, not its mapping.
+ *	shared memory	It may have other mappings, in this process or another, and what
+ *			MADV_REMOVE discards there is gone here. Memory of shmat(), memfd and
+ *			hugetlbfs is a file's and shared.
+ *
+ * It is registered for each use, unless the program registers it for long by itself.
+ *
+ * One change of private memory cannot be seen: madvise(MADV_GUARD_INSTALL), Linux 6.13. It
+ * discards the pages, and no event comes. A program that puts guards into memory that it
+ * gave to RDMAbox must call rbx_memory_changed() for these pages after it, before the memory
+ * is used again. No allocator does so with a buffer; guards are put beside buffers.
  *
  * After fork() the child has no monitor, and the kernel has ended all watching in it. It
  * cannot use the registrations either (lib/guard.h). Nothing changes for the parent: since
@@ -102,7 +111,7 @@ void rbx_monitor_leave(struct rbx_monitor_listener *listener);
  *
  *	-EAGAIN		the memory is being changed at this time; a later try may succeed
  *	-EFAULT		some of it is not mapped
- *	-EOPNOTSUPP	a file is mapped there, or nothing tells of changes
+ *	-EOPNOTSUPP	a file or shared memory is mapped there, or nothing tells of changes
  *	-ENOSPC		there are RBX_MONITOR_WATCHES_MAX already
  *	-errno		of the kernel, such as -ENOMEM if there would be too many mappings
  */

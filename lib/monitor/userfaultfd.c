@@ -40,6 +40,7 @@
 #include <linux/userfaultfd.h>
 
 #include "lib/monitor/internal.h"
+#include "lib/monitor/mappings.h"
 
 /* Events that are read at once. */
 #define BATCH 16u
@@ -137,6 +138,7 @@ static int explain(int err, const char *what, char *text, size_t size_bytes)
 static int open_descriptors(char *text, size_t size_bytes)
 {
 	struct uffdio_api api = { .api = UFFD_API, .features = FEATURES };
+	int err;
 
 	source.fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
 	if (source.fd < 0)
@@ -146,7 +148,8 @@ static int open_descriptors(char *text, size_t size_bytes)
 	source.stop_fd = eventfd(0, EFD_CLOEXEC);
 	if (source.stop_fd < 0)
 		return explain(-errno, "eventfd()", text, size_bytes);
-	return 0;
+	err = rbx_mappings_open();
+	return err ? explain(err, "/proc/thread-self/maps", text, size_bytes) : 0;
 }
 
 static void close_descriptors(void)
@@ -157,6 +160,7 @@ static void close_descriptors(void)
 		close(source.fd);
 	source.fd = -1;
 	source.stop_fd = -1;
+	rbx_mappings_close();
 }
 
 /* A page that another thread unmaps, as that thread has to wait. */
@@ -279,15 +283,16 @@ int rbx_userfaultfd_register(uintptr_t start, uintptr_t end)
 		.mode = UFFDIO_REGISTER_MODE_WP,
 	};
 
-	return ioctl(source.fd, UFFDIO_REGISTER, &range) ? -errno : 0;
+	if (!ioctl(source.fd, UFFDIO_REGISTER, &range))
+		return 0;
+	return errno == EINVAL ? -EOPNOTSUPP : -errno;
 }
 
-void rbx_userfaultfd_unregister(uintptr_t start, uintptr_t end)
+int rbx_userfaultfd_unregister(uintptr_t start, uintptr_t end)
 {
 	struct uffdio_range range = { .start = start, .len = end - start };
 
-	/* It fails if something else is mapped there by now, which is not watched anyway. */
-	(void)ioctl(source.fd, UFFDIO_UNREGISTER, &range);
+	return ioctl(source.fd, UFFDIO_UNREGISTER, &range) ? -errno : 0;
 }
 
 /*

@@ -69,9 +69,9 @@ static void expect_cached(uint8_t *addr, size_t pages, uint64_t word)
 }
 
 /* Pages of OLD, whose registration is cached. */
-static uint8_t *map_cached(int flags)
+static uint8_t *map_cached(void)
 {
-	uint8_t *addr = map_at(NULL, PAGES, flags);
+	uint8_t *addr = map_at(NULL, PAGES, 0);
 
 	pages_stamp(addr, PAGES, OLD);
 	expect_cached(addr, PAGES, OLD);
@@ -95,7 +95,7 @@ static int teardown(void **state)
 /* The other tests can fail: if nobody were told, the device would read the old bytes. */
 static void unmap_untold_is_stale(void **state)
 {
-	uint8_t *addr = map_cached(0);
+	uint8_t *addr = map_cached();
 
 	(void)state;
 	pthread_mutex_lock(&cache.lock);
@@ -111,7 +111,7 @@ static void unmap_untold_is_stale(void **state)
 /* Unmaps pages of a cached region, and maps others there. */
 static void check_unmap(size_t first, size_t count)
 {
-	uint8_t *addr = map_cached(0);
+	uint8_t *addr = map_cached();
 	uint8_t *part = addr + first * PAGE;
 
 	munmap(part, count * PAGE);
@@ -139,7 +139,7 @@ static void unmap_of_a_part_is_told(void **state)
 
 static void mapping_over_is_told(void **state)
 {
-	uint8_t *addr = map_cached(0);
+	uint8_t *addr = map_cached();
 
 	(void)state;
 	map_at(addr + PAGE, 2, MAP_FIXED);
@@ -150,7 +150,7 @@ static void mapping_over_is_told(void **state)
 
 static void moving_is_told(void **state)
 {
-	uint8_t *addr = map_cached(0);
+	uint8_t *addr = map_cached();
 	uint8_t *to = map_at(NULL, PAGES, 0);
 
 	(void)state;
@@ -168,7 +168,7 @@ static void moving_is_told(void **state)
 /* The mapping stays, with new pages; only REMAP tells of it. */
 static void moving_the_pages_alone_is_told(void **state)
 {
-	uint8_t *addr = map_cached(0);
+	uint8_t *addr = map_cached();
 	uint8_t *to = mremap(addr, PAGES * PAGE, PAGES * PAGE, MREMAP_MAYMOVE | MREMAP_DONTUNMAP,
 			     NULL);
 
@@ -184,7 +184,7 @@ static void moving_the_pages_alone_is_told(void **state)
 /* What another mapping is moved over is gone, too. */
 static void moving_over_is_told(void **state)
 {
-	uint8_t *addr = map_cached(0);
+	uint8_t *addr = map_cached();
 	uint8_t *from = map_at(NULL, PAGES, 0);
 
 	(void)state;
@@ -220,7 +220,7 @@ static void growing_that_moves_is_told(void **state)
 
 static void shrinking_is_told(void **state)
 {
-	uint8_t *addr = map_cached(0);
+	uint8_t *addr = map_cached();
 
 	(void)state;
 	assert_ptr_equal(mremap(addr, PAGES * PAGE, 2 * PAGE, 0), addr);
@@ -231,9 +231,9 @@ static void shrinking_is_told(void **state)
 }
 
 /* After the discard it is not cached for a while, and then it is again. */
-static void check_discard(int flags, int advice)
+static void check_discard(int advice)
 {
-	uint8_t *addr = map_cached(flags);
+	uint8_t *addr = map_cached();
 
 	assert_int_equal(madvise(addr + PAGE, 3 * (size_t)PAGE, advice), 0);
 	pages_stamp(addr, PAGES, NEW);
@@ -244,25 +244,38 @@ static void check_discard(int flags, int advice)
 static void dontneed_is_told(void **state)
 {
 	(void)state;
-	check_discard(0, MADV_DONTNEED);
+	check_discard(MADV_DONTNEED);
 }
 
 static void free_is_told(void **state)
 {
 	(void)state;
-	check_discard(0, MADV_FREE);
+	check_discard(MADV_FREE);
 }
 
-static void remove_is_told(void **state)
+/* What is at a second place of shared memory is discarded at the first, and told of the second
+ * alone. So it is never cached. */
+static void discarding_shared_memory_elsewhere_finds_nothing_cached(void **state)
 {
+	uint8_t *addr = map_at(NULL, PAGES, MAP_SHARED);
+	uint8_t *alias;
+
 	(void)state;
-	check_discard(MAP_SHARED, MADV_REMOVE);
+	pages_stamp(addr, PAGES, OLD);
+	expect_words(addr, PAGES, OLD);
+	alias = mremap(addr, 0, PAGES * PAGE, MREMAP_MAYMOVE);
+	assert_ptr_not_equal(alias, MAP_FAILED);
+	assert_int_equal(madvise(alias, PAGES * PAGE, MADV_REMOVE), 0);
+	pages_stamp(addr, PAGES, NEW);
+	expect_words(addr, PAGES, NEW);
+	munmap(alias, PAGES * PAGE);
+	munmap(addr, PAGES * PAGE);
 }
 
 /* The kernel discards after it has told. A registration of that time is not cached. */
 static void registering_after_a_discard_is_in_doubt(void **state)
 {
-	uint8_t *addr = map_cached(0);
+	uint8_t *addr = map_cached();
 
 	(void)state;
 	madvise(addr, PAGE, MADV_DONTNEED);
@@ -399,7 +412,7 @@ static void more_watches_than_there_is_room_for_are_refused(void **state)
  * parent's goes on. */
 static void child_has_no_monitor(void **state)
 {
-	uint8_t *addr = map_cached(0);
+	uint8_t *addr = map_cached();
 	uint32_t told = stand_in_told(&cache);
 	int status;
 	pid_t child = fork();
@@ -431,7 +444,7 @@ static void child_has_no_monitor(void **state)
  * parent has written, through the registration of before. */
 static void fork_leaves_the_pages_to_the_parent(void **state)
 {
-	uint8_t *addr = map_cached(0);
+	uint8_t *addr = map_cached();
 	uint32_t hits = stand_in_hits(&cache);
 	int ready[2], status;
 	char byte;
@@ -459,7 +472,7 @@ static void fork_leaves_the_pages_to_the_parent(void **state)
 
 static void program_tells_itself(void **state)
 {
-	uint8_t *addr = map_cached(0);
+	uint8_t *addr = map_cached();
 
 	(void)state;
 	assert_int_equal(rbx_memory_changed(addr + 10, 1), 0);
@@ -487,7 +500,7 @@ int main(void)
 		WATCHED(shrinking_is_told),
 		WATCHED(dontneed_is_told),
 		WATCHED(free_is_told),
-		WATCHED(remove_is_told),
+		WATCHED(discarding_shared_memory_elsewhere_finds_nothing_cached),
 		WATCHED(registering_after_a_discard_is_in_doubt),
 		WATCHED(shrinking_the_heap_is_told),
 		WATCHED(detaching_finds_nothing_cached),
