@@ -18,6 +18,8 @@ void rbx_monitor_tell_begin(void);
 void rbx_monitor_tell(uintptr_t start, uintptr_t end);
 /* The same, of pages that the kernel discards only after it was told (userfaultfd.c). */
 void rbx_monitor_tell_early(uintptr_t start, uintptr_t end);
+/* Memory has come here from elsewhere by mremap(). The kernel goes on watching it. */
+void rbx_monitor_moved(uintptr_t start, uintptr_t end);
 void rbx_monitor_tell_end(void);
 
 /* Start and stop the source. 0 or -errno with a text that says how to mend it. */

@@ -37,10 +37,12 @@
 /*
  * How long a range stays in doubt after the thread that discards it was seen to run. All that
  * is left to it then is to take the lock of the address space and to discard; the registration
- * with the kernel that follows waits for that lock. So this only has to be longer than a
- * thread is preempted in between.
+ * with the kernel that follows waits for that lock. So this has to be longer than a thread
+ * is kept from running in between. No call tells when it has run, so this is a guess: ten
+ * periods of a control group whose processor time is bounded. If a thread is kept for longer
+ * just there, memory that it discards may be cached before, and the cache is stale.
  */
-#define DOUBT_NS 200000000ull
+#define DOUBT_NS 1000000000ull
 
 /* Parts of a range that are given back to the kernel before the lock is let go for a moment.
  * Each is a call that takes the lock of the address space, and may split a mapping. */
@@ -332,7 +334,8 @@ static bool pages_of(const void *addr, size_t length_bytes, struct range *pages)
 	uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
 	uintptr_t start = (uintptr_t)addr;
 
-	if (length_bytes == 0 || length_bytes > UINTPTR_MAX - start - page_bytes)
+	if (length_bytes == 0 || start > UINTPTR_MAX - page_bytes ||
+	    length_bytes > UINTPTR_MAX - page_bytes - start)
 		return false;
 	pages->start = start & ~(page_bytes - 1);
 	pages->end = (start + length_bytes + page_bytes - 1) & ~(page_bytes - 1);
@@ -384,28 +387,56 @@ static void give_back_mappings(uintptr_t start, uintptr_t end)
 }
 
 /*
- * The watch is out of the table. A mapping of which a part is watched is watched all of it, as
- * others do not merge with it. So what it has grown by is watched, too (mremap() in place).
+ * A mapping of which a part is watched is watched all of it, as others do not merge with it.
+ * So what it has grown by (mremap() in place) is watched, too. An older kernel does not tell
+ * for so little how far a mapping goes: what it has grown by remains until it is unmapped or
+ * all listeners have left.
  */
-static void give_back(const struct range *pages)
+static void widen_to_mapping(struct range *pages)
 {
-	struct range all = *pages;
-	struct rbx_mapping mapping;
+	struct rbx_mapping last;
 
-	if (rbx_mappings_find(pages->start, &mapping))
-		widen(&all, mapping.start, mapping.end);
-	if (rbx_mappings_find(pages->end - 1, &mapping))
-		widen(&all, mapping.start, mapping.end);
-	if (!give_back_range(all.start, all.end))
-		give_back_mappings(all.start, all.end);
+	if (rbx_mappings_find(pages->end - 1, &last))
+		pages->end = RBX_MAX(pages->end, last.end);
+}
+
+/* The watch is out of the table. */
+static void give_back(struct range pages)
+{
+	widen_to_mapping(&pages);
+	if (!give_back_range(pages.start, pages.end))
+		give_back_mappings(pages.start, pages.end);
+}
+
+/* No watch was meant for the new place. There may be some by now. */
+void rbx_monitor_moved(uintptr_t start, uintptr_t end)
+{
+	struct range pages = { start, end };
+	bool is_refused = false;
+
+	widen_to_mapping(&pages);
+	while (pages.start < pages.end)
+		pages.start = give_back_some(pages.start, pages.end, &is_refused);
+}
+
+/* False in a child of fork(): it has no listener of its parent. The lock is held. */
+static bool is_listening(const struct rbx_monitor_listener *listener)
+{
+	uint32_t i = 0;
+
+	while (i < monitor.listeners_count && monitor.listeners[i] != listener)
+		i++;
+	return i < monitor.listeners_count;
 }
 
 /* The doubt is asked first, and the kernel's lock of the address space is taken after that,
  * by the registration: a thread that discards, and was seen to run, is through by then. */
-static int watch_locked(const struct range *pages)
+static int watch_locked(const struct rbx_monitor_listener *listener, const struct range *pages)
 {
 	int err;
 
+	if (!is_listening(listener))
+		return -EOPNOTSUPP;
 	if (rbx_watches_count() == RBX_MONITOR_WATCHES_MAX)
 		return -ENOSPC;
 	if (is_in_doubt(pages->start, pages->end))
@@ -431,12 +462,17 @@ static int check_mappings(const struct range *pages)
 	return !err && count > 1 ? rbx_userfaultfd_register(pages->start, pages->end) : err;
 }
 
-static void end_watch(const struct range *pages)
+static void end_watch(const struct rbx_monitor_listener *listener, const struct range *pages)
 {
+	bool is_here;
+
 	lock_to_watch();
-	rbx_watches_remove(pages->start, pages->end);
+	is_here = is_listening(listener);
+	if (is_here)
+		rbx_watches_remove(pages->start, pages->end);
 	unlock_to_watch();
-	give_back(pages);
+	if (is_here)
+		give_back(*pages);
 }
 
 int rbx_monitor_watch(struct rbx_monitor_listener *listener, const void *addr,
@@ -450,13 +486,13 @@ int rbx_monitor_watch(struct rbx_monitor_listener *listener, const void *addr,
 	if (!pages_of(addr, length_bytes, &pages))
 		return -EFAULT;
 	lock_to_watch();
-	err = watch_locked(&pages);
+	err = watch_locked(listener, &pages);
 	unlock_to_watch();
 	if (err)
 		return err;
 	err = check_mappings(&pages);
 	if (err)
-		end_watch(&pages);
+		end_watch(listener, &pages);
 	return err;
 }
 
@@ -467,7 +503,7 @@ void rbx_monitor_unwatch(struct rbx_monitor_listener *listener, const void *addr
 
 	RBX_ASSERT(listener->source != RBX_MONITOR_NONE);
 	if (pages_of(addr, length_bytes, &pages))
-		end_watch(&pages);
+		end_watch(listener, &pages);
 }
 
 int rbx_memory_changed(void *addr, size_t length)

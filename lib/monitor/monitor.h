@@ -44,8 +44,8 @@
  *
  * One change of private memory cannot be seen: madvise(MADV_GUARD_INSTALL), Linux 6.13. It
  * discards the pages, and no event comes. A program that puts guards into memory that it
- * gave to RDMAbox must call rbx_memory_changed() for these pages after it, before the memory
- * is used again. No allocator does so with a buffer; guards are put beside buffers.
+ * has sent from or received to must call rbx_memory_changed() for it, as one that gives it
+ * back. Guards that were there before do no harm: they cannot be registered.
  *
  * After fork() the child has no monitor, and the kernel has ended all watching in it. It
  * cannot use the registrations either (lib/guard.h). Nothing changes for the parent: since
@@ -119,7 +119,8 @@ int rbx_monitor_watch(struct rbx_monitor_listener *listener, const void *addr,
 		      size_t length_bytes);
 
 /* Ends a watch that succeeded, with the same arguments. Other watches of the same memory
- * remain. Must not be called in changed(). */
+ * remain. Must not be called in changed(). In a child of fork() it does nothing, as
+ * leave(): the watches are its parent's. */
 void rbx_monitor_unwatch(struct rbx_monitor_listener *listener, const void *addr,
 			 size_t length_bytes);
 

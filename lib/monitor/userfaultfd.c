@@ -22,7 +22,13 @@
  * pages after the event was read, and says nothing when it has. A registration that is made
  * between would pin the pages that go. So the range is in doubt for a while (monitor.c).
  *
- * Ends: close() lets go every thread that waits. The kernel stops watching.
+ * Memory that moves is watched at its new place, too, where nobody has asked for it. It is
+ * given back when the event is read.
+ *
+ * Ends: close() lets go every thread that waits, and the kernel stops watching; but only if
+ * nobody else has the descriptor. A child of _Fork() or of a bare clone() has it: no handler
+ * of fork() runs in it. So each mapping is given back first. No more changes begin then of
+ * which an event comes, and those that have begun are read.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,6 +51,9 @@
 /* Events that are read at once. */
 #define BATCH 16u
 
+/* How often the end looks whether changes are still under way. */
+#define LAST_MS 1
+
 /* How long the trial waits for its event. It comes at once, if at all. */
 #define TRIAL_MS 10000
 
@@ -66,6 +75,8 @@ static void handle(const struct uffd_msg *message)
 	case UFFD_EVENT_REMAP:
 		rbx_monitor_tell(message->arg.remap.from,
 				 message->arg.remap.from + message->arg.remap.len);
+		rbx_monitor_moved(message->arg.remap.to,
+				  message->arg.remap.to + message->arg.remap.len);
 		break;
 	case UFFD_EVENT_REMOVE:
 		rbx_monitor_tell_early(message->arg.remove.start, message->arg.remove.end);
@@ -90,6 +101,17 @@ static void read_events(void)
 	rbx_monitor_tell_end();
 }
 
+/* The kernel has nothing to watch any more. The events of changes that are under way must be
+ * read: the threads that make them wait. */
+static void read_the_last(void)
+{
+	struct pollfd event = { .fd = source.fd, .events = POLLIN };
+
+	while (rbx_userfaultfd_is_changing())
+		if (poll(&event, 1, LAST_MS) == 1)
+			read_events();
+}
+
 static void *monitor_main(void *arg)
 {
 	struct pollfd fds[] = {
@@ -102,10 +124,12 @@ static void *monitor_main(void *arg)
 		if (poll(fds, 2, -1) < 0)
 			continue; /* a signal: of a debugger, as all others are blocked */
 		if (fds[1].revents)
-			return NULL;
+			break;
 		if (fds[0].revents)
 			read_events();
 	}
+	read_the_last();
+	return NULL;
 }
 
 /* The program's signals go to the program's threads. */
@@ -262,10 +286,25 @@ out_close:
 	return err;
 }
 
+/* One mapping at a time: a range with a mapping that cannot be watched is refused. What moves
+ * meanwhile is given back at its event. */
+static void unregister_all(void)
+{
+	struct rbx_mappings_walk walk;
+	struct rbx_mapping mapping;
+
+	if (rbx_mappings_begin(&walk))
+		return; /* no descriptor is left, and close() has to do */
+	for (uintptr_t at = 0; !rbx_mappings_next(&walk, at, &mapping); at = mapping.end)
+		(void)rbx_userfaultfd_unregister(mapping.start, mapping.end);
+	rbx_mappings_end(&walk);
+}
+
 void rbx_userfaultfd_close(void)
 {
 	uint64_t one = 1;
 
+	unregister_all();
 	if (write(source.stop_fd, &one, sizeof(one)) == (ssize_t)sizeof(one))
 		pthread_join(source.thread, NULL);
 	close_descriptors();
