@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@
 #include <cmocka.h>
 
 #include "include/rdmabox/rdmabox.h"
+#include "tests/lib/monitor/kernel.h"
 #include "tests/lib/monitor/stand_in.h"
 
 static struct stand_in cache;
@@ -134,6 +136,77 @@ static void refusal_is_told_with_its_fix(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* What a listener is told if there is no source. None may remain open. */
+static void expect_refused(int err, const char *why)
+{
+	stand_in_open(&cache, RBX_MONITOR_AUTO);
+	assert_int_equal(cache.listener.source, RBX_MONITOR_NONE);
+	assert_non_null(strstr(cache.listener.why, why));
+	stand_in_close(&cache);
+	assert_int_equal(rbx_monitor_listen(&cache.listener, RBX_MONITOR_USERFAULTFD), err);
+	assert_non_null(strstr(rbx_last_error(), why));
+}
+
+static void without_proc_there_is_no_source(void **state)
+{
+	(void)state;
+	kernel.has_no_proc = true;
+	expect_refused(-ENOENT, "/proc/thread-self/maps");
+	kernel.has_no_proc = false;
+}
+
+/* A kernel that does not count changes would let look-ups hit while one is under way. */
+static void kernel_that_does_not_count_is_refused(void **state)
+{
+	(void)state;
+	kernel.counts_nothing = true;
+	expect_refused(-ENOTSUP, "the change was not counted");
+	kernel.counts_nothing = false;
+}
+
+static void let_open(rlim_t files)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = files;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+static void without_descriptors_there_is_no_source(void **state)
+{
+	struct rlimit before;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	let_open(0);
+	assert_int_equal(rbx_monitor_try_userfaultfd((char[256]){ 0 }, 256), -EMFILE);
+	let_open(before.rlim_cur);
+}
+
+/* An older kernel needs one for each watch. */
+static void watching_takes_no_descriptor(void **state)
+{
+	uint8_t *addr = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			     -1, 0);
+	struct rlimit before;
+	int err;
+
+	kernel.has_no_query = *state != NULL;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	stand_in_open(&cache, RBX_MONITOR_USERFAULTFD);
+	let_open(0);
+	err = rbx_monitor_watch(&cache.listener, addr, PAGE);
+	let_open(before.rlim_cur);
+	assert_int_equal(err, kernel_has_query() ? 0 : -EMFILE);
+	assert_int_equal(kernel_watches(addr), !err);
+	if (!err)
+		rbx_monitor_unwatch(&cache.listener, addr, PAGE);
+	stand_in_close(&cache);
+	munmap(addr, PAGE);
+	kernel.has_no_query = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -142,6 +215,11 @@ int main(void)
 		cmocka_unit_test(listeners_have_a_bound),
 		cmocka_unit_test(modes_are_parsed),
 		cmocka_unit_test(refusal_is_told_with_its_fix),
+		cmocka_unit_test(without_proc_there_is_no_source),
+		cmocka_unit_test(kernel_that_does_not_count_is_refused),
+		cmocka_unit_test(without_descriptors_there_is_no_source),
+		cmocka_unit_test(watching_takes_no_descriptor),
+		cmocka_unit_test_prestate(watching_takes_no_descriptor, &kernel),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

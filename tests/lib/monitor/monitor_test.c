@@ -23,6 +23,7 @@
 #include "tests/lib/monitor/stand_in.h"
 
 #define PAGES 8u
+#define DISCARDS 80u
 #define OLD 0x1111111111111111ull
 #define NEW 0x2222222222222222ull
 
@@ -285,6 +286,31 @@ static void registering_after_a_discard_is_in_doubt(void **state)
 	munmap(addr, PAGES * PAGE);
 }
 
+/* As expect_cached(). */
+static void watch_in_the_end(uint8_t *addr, size_t bytes)
+{
+	int err;
+
+	while ((err = rbx_monitor_watch(&cache.listener, addr, bytes)) == -EAGAIN)
+		;
+	assert_int_equal(err, 0);
+}
+
+/* More ranges than are remembered one by one. */
+static void many_discards_are_all_in_doubt(void **state)
+{
+	uint8_t *addr = map_at(NULL, DISCARDS, 0);
+
+	(void)state;
+	watch_in_the_end(addr, DISCARDS * PAGE);
+	for (size_t i = 0; i < DISCARDS; i++)
+		assert_int_equal(madvise(addr + i * PAGE, PAGE, MADV_DONTNEED), 0);
+	assert_int_equal(rbx_monitor_watch(&cache.listener, addr + (DISCARDS - 1) * PAGE, PAGE),
+			 -EAGAIN);
+	rbx_monitor_unwatch(&cache.listener, addr, DISCARDS * PAGE);
+	munmap(addr, DISCARDS * PAGE);
+}
+
 static void shrinking_the_heap_is_told(void **state)
 {
 	uint8_t *before = sbrk(0);
@@ -319,16 +345,6 @@ static void detaching_finds_nothing_cached(void **state)
 	pages_stamp(addr, PAGES, NEW);
 	expect_words(addr, PAGES, NEW);
 	munmap(addr, PAGES * PAGE);
-}
-
-/* As expect_cached(). */
-static void watch_in_the_end(uint8_t *addr, size_t bytes)
-{
-	int err;
-
-	while ((err = rbx_monitor_watch(&cache.listener, addr, bytes)) == -EAGAIN)
-		;
-	assert_int_equal(err, 0);
 }
 
 /* Two watches of the same pages: the end of one is not the end of the other. */
@@ -391,6 +407,7 @@ static void what_cannot_be_watched_is_refused(void **state)
 	assert_int_equal(err, -EFAULT);
 	assert_int_equal(rbx_monitor_watch(listener, addr, 0), -EFAULT);
 	assert_int_equal(rbx_monitor_watch(listener, addr, SIZE_MAX), -EFAULT);
+	assert_int_equal(rbx_monitor_watch(listener, (void *)(UINTPTR_MAX - 99), 50), -EFAULT);
 	munmap(addr, PAGES * PAGE);
 	assert_int_not_equal(rbx_monitor_watch(listener, addr, PAGE), 0);
 }
@@ -502,6 +519,7 @@ int main(void)
 		WATCHED(free_is_told),
 		WATCHED(discarding_shared_memory_elsewhere_finds_nothing_cached),
 		WATCHED(registering_after_a_discard_is_in_doubt),
+		WATCHED(many_discards_are_all_in_doubt),
 		WATCHED(shrinking_the_heap_is_told),
 		WATCHED(detaching_finds_nothing_cached),
 		WATCHED(unwatch_leaves_what_others_watch),
