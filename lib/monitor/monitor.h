@@ -111,7 +111,8 @@ void rbx_monitor_leave(struct rbx_monitor_listener *listener);
  *
  *	-EAGAIN		the memory is being changed at this time; a later try may succeed
  *	-EFAULT		some of it is not mapped
- *	-EOPNOTSUPP	a file or shared memory is mapped there, or nothing tells of changes
+ *	-EOPNOTSUPP	a file or shared memory is mapped there, the range cuts a page of
+ *			MAP_HUGETLB in two, or nothing tells of changes
  *	-ENOSPC		there are RBX_MONITOR_WATCHES_MAX already
  *	-errno		of the kernel, such as -ENOMEM if there would be too many mappings
  */

@@ -23,6 +23,10 @@
 #include "tests/lib/monitor/stand_in.h"
 
 #define PAGES 8u
+#define HUGE_BYTES ((size_t)2 << 20)
+/* Of Linux 6.13. */
+#define GUARD_INSTALL 102
+#define GUARD_REMOVE 103
 #define DISCARDS 80u
 #define OLD 0x1111111111111111ull
 #define NEW 0x2222222222222222ull
@@ -501,6 +505,41 @@ static void program_tells_itself(void **state)
 	munmap(addr, PAGES * PAGE);
 }
 
+/* The kernel does not tell of guards (monitor.h), so the program does. */
+static void guards_are_told_by_the_program(void **state)
+{
+	uint8_t *addr = map_cached();
+
+	(void)state;
+	if (madvise(addr, PAGE, GUARD_INSTALL)) {
+		munmap(addr, PAGES * PAGE);
+		skip(); /* before 6.13 */
+	}
+	assert_int_equal(rbx_memory_changed(addr, PAGE), 0);
+	assert_int_equal(madvise(addr, PAGE, GUARD_REMOVE), 0);
+	pages_stamp(addr, PAGES, NEW);
+	expect_words(addr, PAGES, NEW);
+	munmap(addr, PAGES * PAGE);
+}
+
+/* No page is touched: the system may have none of them. */
+static void huge_pages_are_watched_if_whole(void **state)
+{
+	struct rbx_monitor_listener *listener = &cache.listener;
+	uint8_t *addr = mmap(NULL, 2 * HUGE_BYTES, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_NORESERVE, -1, 0);
+	uint32_t told = stand_in_told(&cache);
+
+	(void)state;
+	if (addr == MAP_FAILED)
+		skip(); /* the kernel has none of 2 MiB */
+	assert_int_equal(rbx_monitor_watch(listener, addr + PAGE, HUGE_BYTES), -EOPNOTSUPP);
+	assert_int_equal(rbx_monitor_watch(listener, addr, HUGE_BYTES), 0);
+	munmap(addr, 2 * HUGE_BYTES);
+	assert_int_equal(stand_in_told(&cache), told + 1);
+	rbx_monitor_unwatch(listener, addr, HUGE_BYTES);
+}
+
 #define WATCHED(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -529,6 +568,8 @@ int main(void)
 		WATCHED(child_has_no_monitor),
 		WATCHED(fork_leaves_the_pages_to_the_parent),
 		WATCHED(program_tells_itself),
+		WATCHED(guards_are_told_by_the_program),
+		WATCHED(huge_pages_are_watched_if_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
