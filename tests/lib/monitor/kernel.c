@@ -18,17 +18,30 @@
 
 #include <cmocka.h>
 
+#include "core/port.h"
+
 /* Of PROCMAP_QUERY: the letter and the number. */
 #define IS_QUERY(request) (_IOC_TYPE(request) == 'f' && _IOC_NR(request) == 17)
 #define MAPS "/proc/thread-self/maps"
 
 struct kernel kernel;
 
+static void (*call_before_look)(void); /* atomic */
+
+void kernel_call_before_look(void (*before_look)(void))
+{
+	RBX_STORE_RELEASE(&call_before_look, before_look);
+}
+
+bool kernel_has_called(void)
+{
+	return !RBX_LOAD_ACQUIRE(&call_before_look);
+}
+
 static void call_back(void)
 {
-	void (*before_look)(void) = kernel.before_look;
+	void (*before_look)(void) = RBX_EXCHANGE(&call_before_look, NULL);
 
-	kernel.before_look = NULL;
 	if (before_look)
 		before_look();
 }
@@ -113,4 +126,11 @@ bool kernel_watches(const void *page)
 bool kernel_watches_some(void)
 {
 	return find_watched(0, true);
+}
+
+void kernel_skip_under_tsan(void)
+{
+#ifdef __SANITIZE_THREAD__
+	skip();
+#endif
 }

@@ -12,11 +12,14 @@ struct kernel {
 	bool has_no_query; /* PROCMAP_QUERY came with 6.11 */
 	bool has_no_proc;
 	bool counts_nothing; /* no change is ever under way */
-	/* Called once, before the monitor is told of the next mapping. */
-	void (*before_look)(void);
 };
 
+/* Set while no monitor runs. */
 extern struct kernel kernel;
+
+/* Called once, before the monitor is told of the next mapping. */
+void kernel_call_before_look(void (*before_look)(void));
+bool kernel_has_called(void);
 
 /* Whether one mapping can be asked for. */
 bool kernel_has_query(void);
@@ -25,5 +28,9 @@ bool kernel_has_query(void);
 bool kernel_watches(const void *page);
 /* Whether there is any page of which it does. */
 bool kernel_watches_some(void);
+
+/* For tests whose child of fork() starts threads: TSan takes them for the parent's, whose stacks
+ * they have. */
+void kernel_skip_under_tsan(void);
 
 #endif
