@@ -102,7 +102,8 @@ int rbx_monitor_mode_parse(const char *text, enum rbx_monitor_mode *mode);
 int rbx_monitor_listen(struct rbx_monitor_listener *listener, enum rbx_monitor_mode mode);
 
 /* Stops it. When it returns, changed() does not run and never will. Must not be called if
- * listen() failed. Its watches must have been ended before. */
+ * listen() failed. Its watches must have been ended before. The last one waits for the
+ * changes that are under way, and takes some microseconds for each mapping of the process. */
 void rbx_monitor_leave(struct rbx_monitor_listener *listener);
 
 /*
