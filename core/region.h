@@ -34,13 +34,12 @@ struct rbx_region {
 	uint64_t base; /* inflation at its last use, see region_gdsf.c */
 	uint64_t key; /* of the policy: its rank when that was last looked at */
 	uint64_t cookie; /* of the host: how it finds the keys of the NIC */
+	uint64_t uses; /* since it was registered; 32 bits would be full in minutes */
 	uint32_t prev; /* in a list: the newer neighbour; in a heap: its place */
 	uint32_t next; /* in a list: the older neighbour */
 	uint32_t pages;
 	uint32_t references;
-	uint32_t uses; /* since it was registered */
-	uint32_t seen; /* of the policy: uses that it has taken into account */
-	uint32_t generation; /* of its slot: tells it from the slot's next region */
+	uint32_t seen; /* of the policy: uses that it has taken into account, their low bits */
 	uint8_t state; /* enum rbx_region_state */
 	uint8_t section; /* of the policy: in which of its lists */
 	bool is_registered; /* the system knows it */
@@ -49,6 +48,17 @@ struct rbx_region {
 static inline uint64_t rbx_region_end(const struct rbx_region *region)
 {
 	return region->first + region->pages;
+}
+
+/* Uses that the policy has not taken into account yet. */
+static inline uint32_t rbx_region_unseen(const struct rbx_region *region)
+{
+	return (uint32_t)region->uses - region->seen;
+}
+
+static inline void rbx_region_see(struct rbx_region *region)
+{
+	region->seen = (uint32_t)region->uses;
 }
 
 static inline bool rbx_region_is_indexed(const struct rbx_region *region)

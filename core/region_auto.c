@@ -309,8 +309,10 @@ RBX_APART void rbx_region_auto_observe(struct rbx_regions *regions, uint64_t fir
 	for (i = 0; i < RBX_REGION_POLICIES; i++)
 		if (!rbx_regions_play_pages(&automatic->shadows[i], first, end))
 			full = full || is_full(regions, &automatic->shadows[i]);
+	/* It never falls, as keys of gdsf only grow. */
 	if (automatic->followed != GDSF)
-		regions->inflation = automatic->shadows[GDSF].inflation;
+		regions->inflation =
+			RBX_MAX(regions->inflation, automatic->shadows[GDSF].inflation);
 	if (++automatic->unseen == LOOK_REQUESTS || full)
 		look(regions);
 	if (full)

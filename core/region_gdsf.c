@@ -15,7 +15,7 @@
 #define FRACTION_SHIFT 8u
 
 /* More uses say nothing more, and are no reason to stay for ever. */
-#define USES_MAX (1u << 16)
+#define USES_MAX ((uint64_t)1 << 16)
 
 static uint64_t worth(const struct rbx_regions *regions, const struct rbx_region *region)
 {

@@ -67,9 +67,9 @@ static void restack(struct rbx_regions *regions)
 		struct rbx_region *region = rbx_regions_at(regions, slot);
 
 		newer = region->prev;
-		if (region->seen == region->uses)
+		if (!rbx_region_unseen(region))
 			continue;
-		region->seen = region->uses;
+		rbx_region_see(region);
 		region->key = 0;
 		rbx_region_list_remove(stack, regions->slots, slot);
 		rbx_region_list_push(&used, regions->slots, slot);
@@ -140,7 +140,7 @@ static void mre_adopt(struct rbx_regions *regions, struct rbx_region_list *all)
 	for (slot = all->oldest; slot != RBX_REGION_NONE;
 	     slot = rbx_regions_at(regions, slot)->prev) {
 		rbx_regions_at(regions, slot)->key = 0;
-		rbx_regions_at(regions, slot)->seen = rbx_regions_at(regions, slot)->uses;
+		rbx_region_see(rbx_regions_at(regions, slot));
 	}
 	regions->state.mre.stack = *all;
 }

@@ -99,14 +99,14 @@ static void s3fifo_admit(struct rbx_regions *regions, uint32_t slot)
 	struct rbx_region *region = rbx_regions_at(regions, slot);
 
 	/* The use for which it was registered does not count. */
-	region->seen = region->uses;
+	rbx_region_see(region);
 	enter(regions, slot, ghost_take(&regions->state.s3fifo, region->first) ? MAIN : SMALL);
 }
 
 /* Uses that were not taken into account, as S3-FIFO counts them. */
 static uint32_t uses_of(const struct rbx_region *region)
 {
-	return RBX_MIN(region->uses - region->seen, USES_MAX);
+	return RBX_MIN(rbx_region_unseen(region), USES_MAX);
 }
 
 /* The end of the small queue: the region leaves, or goes on. */
@@ -122,7 +122,7 @@ static uint32_t small_victim(struct rbx_regions *regions)
 			ghost_leave(s3fifo, region->first);
 			return slot;
 		}
-		region->seen = region->uses;
+		rbx_region_see(region);
 		s3fifo_remove(regions, slot);
 		enter(regions, slot, MAIN);
 	}
@@ -142,7 +142,7 @@ static uint32_t main_victim(struct rbx_regions *regions)
 		uses = uses_of(region);
 		if (!uses && !region->references)
 			return slot;
-		region->seen = region->uses - (uses ? uses - 1 : 0);
+		region->seen = (uint32_t)region->uses - (uses ? uses - 1 : 0);
 		s3fifo_remove(regions, slot);
 		enter(regions, slot, MAIN);
 	}
@@ -159,7 +159,10 @@ static uint32_t s3fifo_victim(struct rbx_regions *regions)
 		victim = small_victim(regions);
 	if (victim == RBX_REGION_NONE)
 		victim = main_victim(regions);
-	return victim != RBX_REGION_NONE ? victim : small_victim(regions);
+	if (victim == RBX_REGION_NONE)
+		victim = small_victim(regions);
+	/* All that was in the main queue is in use; the small one may have passed something on. */
+	return victim != RBX_REGION_NONE ? victim : main_victim(regions);
 }
 
 /* The last tenth that was used once only enters the small queue, the rest the main queue. */

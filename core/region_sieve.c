@@ -24,7 +24,7 @@ static void sieve_init(struct rbx_regions *regions, void *memory)
 static void sieve_admit(struct rbx_regions *regions, uint32_t region)
 {
 	/* The use for which it was registered does not count. */
-	rbx_regions_at(regions, region)->seen = rbx_regions_at(regions, region)->uses;
+	rbx_region_see(rbx_regions_at(regions, region));
 	rbx_region_list_push(&regions->state.sieve.queue, regions->slots, region);
 }
 
@@ -49,9 +49,9 @@ static uint32_t sieve_victim(struct rbx_regions *regions)
 		if (sieve->hand == RBX_REGION_NONE)
 			sieve->hand = sieve->queue.oldest;
 		region = rbx_regions_at(regions, sieve->hand);
-		if (region->uses == region->seen && !region->references)
+		if (!rbx_region_unseen(region) && !region->references)
 			return sieve->hand;
-		region->seen = region->uses;
+		rbx_region_see(region);
 		sieve->hand = region->prev;
 	}
 	return RBX_REGION_NONE;

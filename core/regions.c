@@ -2,11 +2,11 @@
 /*
  * regions.c - requests and their regions, see regions.h.
  *
- * A request that is no hit goes in two steps. First it takes references of what is known, so that
- * none of it can be retired for the rest. Then all of the rest is promised at once, or nothing: if
- * there is not enough room the policy names victims, until there would be enough without them. Once
- * the host has deregistered them it asks again, and the same two steps go over what has changed
- * meanwhile.
+ * A request that is no hit first asks what it lacks, which changes nothing. If that can never fit
+ * beside what is in use, the request fails, and the cache is as before. If it fits now, all of it
+ * is promised at once. Otherwise the request takes references of what is known, so that none of it
+ * is retired for the rest, and the policy names victims until there would be enough room without
+ * them. Once the host has deregistered them it asks again, as things may have changed meanwhile.
  */
 #include "core/regions.h"
 
@@ -17,15 +17,28 @@
 #define AHEAD_SHARE 1024u
 #define AHEAD_MAX (RBX_REGION_BATCH_MAX / 2)
 
-/* What a request lacks. */
-struct lack {
-	uint64_t pages;
-	uint32_t count;
-};
+/* A refusal may pass: after so many requests that were not hits, a budget that it has shrunk grows
+ * by a share of what it was at first. */
+#define GROW_MISSES 1024u
+#define GROW_SHARE 16u
 
-struct gap {
+/* What a request lacks, and what it has to hold for that. */
+struct lack {
+	uint64_t pages; /* to be promised; TOO_MANY: no region can have as many */
+	uint32_t count;
+	uint32_t known; /* parts that are there */
+	uint64_t idle_pages; /* of these: what no request uses yet */
+	uint32_t idle_count;
+	uint64_t rest; /* page from which on all becomes one region; the request's end: none */
+};
+#define TOO_MANY ((uint64_t)1 << 56)
+
+/* A part of a request: what a region has of it, or a gap between regions. */
+struct piece {
 	uint64_t first;
 	uint64_t end;
+	uint32_t slot; /* RBX_REGION_NONE: a gap */
+	bool is_rest; /* all that is left of the request, whatever regions are there */
 };
 
 /* ---- A region's life ------------------------------------------------------------*/
@@ -40,12 +53,13 @@ static void hold(struct rbx_regions *regions, uint64_t pages)
 	RBX_DEBUG_ASSERT(regions->regions_held <= regions->regions_max);
 }
 
-static uint32_t promise(struct rbx_regions *regions, const struct gap *gap)
+static uint32_t promise(struct rbx_regions *regions, const struct piece *gap)
 {
 	uint32_t slot = regions->free_first;
 	struct rbx_region *region = rbx_regions_at(regions, slot);
 
 	RBX_ASSERT(slot != RBX_REGION_NONE && region->state == RBX_REGION_FREE);
+	RBX_ASSERT(gap->end > gap->first && gap->end - gap->first <= UINT32_MAX);
 	regions->free_first = region->next;
 	region->first = gap->first;
 	region->pages = (uint32_t)(gap->end - gap->first);
@@ -68,7 +82,6 @@ static void slot_free(struct rbx_regions *regions, uint32_t slot)
 	regions->pages_held -= region->pages;
 	regions->regions_held--;
 	region->state = RBX_REGION_FREE;
-	region->generation++;
 	region->next = regions->free_first;
 	regions->free_first = slot;
 }
@@ -152,6 +165,8 @@ void rbx_regions_registered(struct rbx_regions *regions, uint32_t slot, uint64_t
 	/* Unless its memory has changed meanwhile. */
 	if (region->state == RBX_REGION_PROMISED)
 		region->state = RBX_REGION_READY;
+	regions->registered_pages += region->pages;
+	regions->registered_count++;
 	regions->counters.registrations++;
 	regions->counters.spent_ns += rbx_region_register_ns(&regions->cost, region->pages);
 }
@@ -163,10 +178,15 @@ bool rbx_regions_refused(struct rbx_regions *regions, uint32_t slot, enum rbx_re
 	RBX_ASSERT(!region->is_registered && region->references);
 	if (region->state == RBX_REGION_PROMISED)
 		rbx_regions_drop(regions, slot);
+	if (lacks == RBX_REGION_SHORT_OF_NOTHING)
+		return false;
 	if (lacks == RBX_REGION_SHORT_OF_BYTES)
-		regions->pages_max = RBX_MAX(regions->pages_held - region->pages, (uint64_t)1);
-	else if (lacks == RBX_REGION_SHORT_OF_REGIONS)
-		regions->regions_max = RBX_MAX(regions->regions_held - 1, 1u);
+		regions->pages_max = RBX_MIN(regions->pages_max,
+					     RBX_MAX(regions->registered_pages, (uint64_t)1));
+	else
+		regions->regions_max = RBX_MIN(regions->regions_max,
+					       RBX_MAX(regions->registered_count, 1u));
+	regions->misses_since_refusal = 0;
 	return rbx_regions_idle(regions) || regions->due_count;
 }
 
@@ -197,6 +217,8 @@ void rbx_regions_retired(struct rbx_regions *regions, const uint32_t *batch, uin
 		RBX_ASSERT(region->state == RBX_REGION_LEAVING);
 		regions->due_count--;
 		regions->due_pages -= region->pages;
+		regions->registered_pages -= region->pages;
+		regions->registered_count--;
 		regions->counters.deregistrations++;
 		regions->counters.spent_ns +=
 			rbx_region_deregister_ns(&regions->cost, region->pages);
@@ -227,9 +249,14 @@ static void drop_range(struct rbx_regions *regions, uint64_t first, uint64_t end
 
 void rbx_regions_invalidate(struct rbx_regions *regions, uint64_t addr, uint64_t length)
 {
+	uint64_t last = addr + length - 1;
+
+	/* Rather too much than too little. */
+	if (last < addr)
+		last = UINT64_MAX;
 	if (length)
 		drop_range(regions, addr >> regions->page_shift,
-			   ((addr + length - 1) >> regions->page_shift) + 1);
+			   (last >> regions->page_shift) + 1);
 }
 
 void rbx_regions_clear(struct rbx_regions *regions)
@@ -247,8 +274,9 @@ static bool fits(const struct rbx_regions *regions, uint64_t pages, uint32_t cou
 /* Whether it could be promised if all left that can. */
 static bool could_fit(const struct rbx_regions *regions, const struct lack *lack)
 {
-	return fits(regions, regions->used_pages + regions->gone_pages + lack->pages,
-		    regions->used_count + regions->gone_count + lack->count);
+	return fits(regions,
+		    regions->used_pages + regions->gone_pages + lack->idle_pages + lack->pages,
+		    regions->used_count + regions->gone_count + lack->idle_count + lack->count);
 }
 
 static bool fits_now(const struct rbx_regions *regions, const struct lack *lack)
@@ -313,11 +341,12 @@ static uint32_t covering(const struct rbx_regions *regions, uint64_t page)
 
 /* The gap between regions at this page, as far as the request goes, and from there to the borders
  * of the pages that map it. */
-static struct gap gap_at(const struct rbx_regions *regions, const struct rbx_region_use *use,
-			 uint64_t page)
+static struct piece gap_at(const struct rbx_regions *regions, const struct rbx_region_use *use,
+			   uint64_t page)
 {
 	uint64_t last_page = use->mapping_pages - 1;
-	struct gap gap = { page & ~last_page, (use->end + last_page) & ~last_page };
+	struct piece gap = { page & ~last_page, (use->end + last_page) & ~last_page,
+			     RBX_REGION_NONE, false };
 	uint32_t before = rbx_region_index_at(&regions->index, page);
 	uint32_t behind = rbx_region_index_from(&regions->index, page);
 
@@ -330,58 +359,78 @@ static struct gap gap_at(const struct rbx_regions *regions, const struct rbx_reg
 	return gap;
 }
 
-/* No more than one part is left: whatever there is from this page on leaves the index, and the rest
- * of the request becomes one region. */
-static struct gap gap_of_rest(struct rbx_regions *regions, struct rbx_region_use *use,
-			      uint32_t at, uint64_t page)
+/* The part of a request that begins at this page; it has so many before. The last one that it may
+ * have is all that is left. */
+static struct piece piece_at(const struct rbx_regions *regions, const struct rbx_region_use *use,
+			     uint64_t page, uint32_t before)
 {
-	while (use->count > at)
-		unreference(regions, use->parts[--use->count]);
-	drop_range(regions, page, use->end);
-	use->mapping_pages = 1; /* it is as long as this walk says, in the next one too */
-	return (struct gap){ page, use->end };
+	uint32_t slot = covering(regions, page);
+	struct piece piece;
+
+	if (slot == RBX_REGION_NONE)
+		piece = gap_at(regions, use, page);
+	else
+		piece = (struct piece){ page, rbx_region_end(rbx_regions_at(regions, slot)), slot,
+					false };
+	if (piece.end < use->end && before + 1 == RBX_REGION_PARTS_MAX)
+		piece = (struct piece){ page, use->end, RBX_REGION_NONE, true };
+	return piece;
 }
 
-/* Takes a reference of each region that the request touches. create: promises the gaps, too; else
- * returns what they are. */
-static struct lack walk(struct rbx_regions *regions, struct rbx_region_use *use, bool create)
+/* What a request lacks. Nothing changes. */
+static struct lack ask(const struct rbx_regions *regions, const struct rbx_region_use *use)
 {
-	struct lack lack = { 0 };
+	struct lack lack = { .rest = use->end };
 	uint64_t page = use->first;
-	struct gap gap;
-	uint32_t at = 0, slot;
+	uint32_t parts;
 
-	while (page < use->end) {
-		bool is_part = at < use->count &&
-			       rbx_regions_at(regions, use->parts[at])->first <= page;
+	for (parts = 0; page < use->end; parts++) {
+		const struct piece piece = piece_at(regions, use, page, parts);
+		uint64_t pages = piece.end - piece.first;
 
-		slot = is_part ? use->parts[at] : covering(regions, page);
-		if (slot != RBX_REGION_NONE)
-			gap.end = rbx_region_end(rbx_regions_at(regions, slot));
-		else
-			gap = gap_at(regions, use, page);
-		if (gap.end < use->end && at + lack.count + 1 == RBX_REGION_PARTS_MAX) {
-			gap = gap_of_rest(regions, use, at, page);
-			slot = RBX_REGION_NONE;
-			is_part = false;
-		}
-		if (slot != RBX_REGION_NONE && !is_part) {
-			reference(regions, rbx_regions_at(regions, slot));
-			part_put(use, at, slot, false);
-		} else if (slot == RBX_REGION_NONE && create) {
-			slot = promise(regions, &gap);
-			reference(regions, rbx_regions_at(regions, slot));
-			regions->policy->admit(regions, slot);
-			part_put(use, at, slot, true);
-		} else if (slot == RBX_REGION_NONE) {
-			lack.pages += gap.end - gap.first;
+		page = piece.end;
+		if (piece.slot == RBX_REGION_NONE) {
+			lack.pages += pages <= UINT32_MAX ? pages : TOO_MANY;
 			lack.count++;
-			at--;
+			if (piece.is_rest)
+				lack.rest = piece.first;
+			continue;
 		}
-		at++;
-		page = gap.end;
+		lack.known++;
+		if (!rbx_regions_at(regions, piece.slot)->references) {
+			lack.idle_pages += rbx_regions_at(regions, piece.slot)->pages;
+			lack.idle_count++;
+		}
 	}
 	return lack;
+}
+
+/* Takes a reference of each region that the request knows, if it has none yet. Regions in its rest
+ * leave the index. create: promises the gaps and the rest. */
+static void take(struct rbx_regions *regions, struct rbx_region_use *use, bool create)
+{
+	uint64_t page = use->first;
+	uint32_t at = 0, parts;
+
+	for (parts = 0; page < use->end; parts++) {
+		struct piece piece = piece_at(regions, use, page, parts);
+		bool is_gap = piece.slot == RBX_REGION_NONE;
+
+		page = piece.end;
+		if (piece.is_rest)
+			drop_range(regions, piece.first, piece.end);
+		if (is_gap && !create)
+			continue;
+		if (is_gap)
+			piece.slot = promise(regions, &piece);
+		if (is_gap || at == use->count || use->parts[at] != piece.slot) {
+			reference(regions, rbx_regions_at(regions, piece.slot));
+			part_put(use, at, piece.slot, is_gap);
+		}
+		if (is_gap)
+			regions->policy->admit(regions, piece.slot);
+		at++;
+	}
 }
 
 RBX_APART static void release_parts(struct rbx_regions *regions, struct rbx_region_use *use)
@@ -403,15 +452,31 @@ static void release_gone(struct rbx_regions *regions, struct rbx_region_use *use
 	use->count = kept;
 }
 
+/* Parts from this page on: they do not stay parts. */
+static void release_rest(struct rbx_regions *regions, struct rbx_region_use *use, uint64_t rest)
+{
+	while (use->count && rbx_regions_at(regions, use->parts[use->count - 1])->first >= rest)
+		unreference(regions, use->parts[--use->count]);
+}
+
+static struct lack ask_again(struct rbx_regions *regions, struct rbx_region_use *use)
+{
+	struct lack lack = ask(regions, use);
+
+	release_rest(regions, use, lack.rest);
+	return lack;
+}
+
+/* Nothing that others could use leaves before it is known that the request can be served. */
 int rbx_regions_again(struct rbx_regions *regions, struct rbx_region_use *use)
 {
 	struct lack lack;
 
 	release_gone(regions, use);
-	lack = walk(regions, use, false);
+	lack = ask_again(regions, use);
 	if (!could_fit(regions, &lack) && use->mapping_pages > 1) {
 		use->mapping_pages = 1;
-		lack = walk(regions, use, false);
+		lack = ask_again(regions, use);
 	}
 	if (!could_fit(regions, &lack)) {
 		release_parts(regions, use);
@@ -419,12 +484,27 @@ int rbx_regions_again(struct rbx_regions *regions, struct rbx_region_use *use)
 		return -ENOBUFS;
 	}
 	if (!fits_now(regions, &lack)) {
+		take(regions, use, false);
 		make_room(regions, &lack);
 		return -EAGAIN;
 	}
-	if (lack.count)
-		(void)walk(regions, use, true);
+	take(regions, use, true);
 	return 0;
+}
+
+static void grow(struct rbx_regions *regions)
+{
+	if (regions->pages_max == regions->pages_limit &&
+	    regions->regions_max == regions->regions_limit)
+		return;
+	if (++regions->misses_since_refusal < GROW_MISSES)
+		return;
+	regions->misses_since_refusal = 0;
+	regions->pages_max = RBX_MIN(regions->pages_limit,
+				     regions->pages_max + regions->pages_limit / GROW_SHARE + 1);
+	regions->regions_max =
+		RBX_MIN(regions->regions_limit,
+			regions->regions_max + regions->regions_limit / GROW_SHARE + 1);
 }
 
 static int acquire_parts(struct rbx_regions *regions, struct rbx_region_use *use)
@@ -433,15 +513,17 @@ static int acquire_parts(struct rbx_regions *regions, struct rbx_region_use *use
 
 	use->count = 0;
 	use->fresh = 0;
-	lack = walk(regions, use, false);
+	lack = ask(regions, use);
 	if (!lack.count) {
+		take(regions, use, false);
 		regions->counters.hits++;
 		return 0;
 	}
-	if (use->count)
+	if (lack.known)
 		regions->counters.partial_hits++;
 	else
 		regions->counters.misses++;
+	grow(regions);
 	return rbx_regions_again(regions, use);
 }
 
@@ -467,7 +549,8 @@ RBX_APART static int search(struct rbx_regions *regions, struct rbx_region_use *
 		return hit(regions, use, slot);
 	}
 	use->mapping_pages = RBX_MAX(mapping_bytes >> regions->page_shift, (uint64_t)1);
-	RBX_ASSERT(!(use->mapping_pages & (use->mapping_pages - 1)));
+	RBX_ASSERT(!(use->mapping_pages & (use->mapping_pages - 1)) &&
+		   use->mapping_pages <= UINT32_MAX);
 	return acquire_parts(regions, use);
 }
 

@@ -7,7 +7,9 @@
  *
  *	exact, subset   one region covers the request: it is used at once
  *	intersection    what is known is used at once, and each part that is missing becomes a new
- *	                region; so nothing is registered twice
+ *	                region; so nothing is registered twice. But a request has 32 parts at most:
+ *	                if there were more, all behind the 31st becomes one region, in place of the
+ *	                regions that were there
  *	none            the request becomes a new region
  *
  * The host asks, and does what it is told:
@@ -34,8 +36,8 @@
  *
  * Two budgets, pinned bytes and regions, are kept at every moment. What is promised counts from
  * before the host is told to register it, and what leaves counts until the host has deregistered
- * it. If the system refuses to register (rbx_regions_refused()), the budgets shrink to what it has
- * granted, and the host tries again.
+ * it. If the system has not enough (rbx_regions_refused()), that budget shrinks to what is
+ * registered, and the host tries again. It grows again by and by, as a shortage may pass.
  *
  * A region with references is never retired. If its memory changes (rbx_regions_invalidate()), it
  * leaves the index at once, so no later request finds it, and is deregistered after its last
@@ -53,8 +55,7 @@
 #include "core/region_index.h"
 #include "core/region_policy.h"
 
-/* Parts of a request: what one work request can have as its scatter list. If there would be more,
- * the rest of the request becomes one new region. */
+/* Parts of a request: what one work request can have as its scatter list. */
 #define RBX_REGION_PARTS_MAX RBX_SGE_MAX
 
 /* Regions that leave by one call of the fabric. */
@@ -122,8 +123,13 @@ struct rbx_regions {
 	uint64_t pages_held; /* promised, registered, or not deregistered yet */
 	uint32_t regions_max;
 	uint32_t regions_held;
+	uint64_t pages_limit; /* what the budgets were before refusals */
+	uint32_t regions_limit;
+	uint32_t misses_since_refusal; /* or since the budgets grew; hits do not count */
 
 	/* Parts of what is held. */
+	uint64_t registered_pages; /* the system has them */
+	uint32_t registered_count;
 	uint64_t gone_pages; /* not in the index, but still used */
 	uint64_t due_pages; /* due or leaving */
 	uint32_t gone_count;
@@ -145,12 +151,12 @@ struct rbx_region_use {
 	uint64_t end;
 	uint64_t mapping_pages; /* what new regions are aligned to, if they can be */
 	uint32_t count;
-	uint32_t known; /* parts that were there */
 	uint64_t fresh; /* bit i: the host registers part i */
 	uint32_t parts[RBX_REGION_PARTS_MAX]; /* regions in the order of addresses */
 };
 RBX_STATIC_ASSERT(RBX_REGION_PARTS_MAX <= 64, "a bit for each part");
 
+/* Bytes of memory for a cache; 0: a value of the shape is not possible. */
 size_t rbx_regions_size(const struct rbx_regions_shape *shape);
 
 /* memory: zeroed, aligned for words, borrowed for the life of the cache.
@@ -184,11 +190,13 @@ void rbx_regions_registered(struct rbx_regions *regions, uint32_t region, uint64
 
 /*
  * The system did not register a fresh part. The region leaves the index. Requests that wait for it
- * see that it is not ready any more and have to acquire again. lacks: that budget becomes what was
- * granted so far. The host releases the use, and acquires once more.
+ * see that it is not ready any more and have to acquire again. lacks: that budget becomes what is
+ * registered, unless it is less already.
  *
- * Returns true: less is held than before once the next batch is retired, so another try is worth
- * while.
+ * Returns whether another try is worth while. If so, the host releases the use and acquires once
+ * more, which makes regions leave until there is room in the smaller budget. If not, nothing can
+ * leave, or room is not what was missing: the host releases the use and goes through staging
+ * memory.
  */
 bool rbx_regions_refused(struct rbx_regions *regions, uint32_t region, enum rbx_region_short lacks);
 
@@ -199,7 +207,7 @@ uint32_t rbx_regions_batch(struct rbx_regions *regions, uint32_t *batch, uint32_
 void rbx_regions_retired(struct rbx_regions *regions, const uint32_t *batch, uint32_t count);
 
 /* The memory there is unmapped, or another one. Regions that touch it leave the index. Look for a
- * batch afterwards. */
+ * batch afterwards. A range that goes beyond the end of the address space ends there. */
 void rbx_regions_invalidate(struct rbx_regions *regions, uint64_t addr, uint64_t length);
 
 /* All regions leave, before the end. */

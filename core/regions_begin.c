@@ -43,21 +43,24 @@ static size_t fronts_size(uint32_t slots)
 	return rounded(sizeof(uint32_t) << fronts_bits(slots));
 }
 
-size_t rbx_regions_size(const struct rbx_regions_shape *shape)
-{
-	uint32_t slots = slots_of(shape);
-
-	return slots_size(slots) + fronts_size(slots) + rounded(rbx_region_index_size(slots)) +
-	       rounded(shape->policy->size(slots)) +
-	       (shape->policy == &rbx_region_auto ? rbx_region_auto_size(shape) : 0);
-}
-
 static bool is_possible(const struct rbx_regions_shape *shape)
 {
 	uint32_t page_bytes = shape->page_bytes ? shape->page_bytes : RBX_PAGE_BYTES;
 
 	return !(page_bytes & (page_bytes - 1)) && shape->bytes_max >= page_bytes &&
 	       shape->regions_max && shape->regions_max <= RBX_REGIONS_MAX;
+}
+
+size_t rbx_regions_size(const struct rbx_regions_shape *shape)
+{
+	uint32_t slots;
+
+	if (!is_possible(shape))
+		return 0;
+	slots = slots_of(shape);
+	return slots_size(slots) + fronts_size(slots) + rounded(rbx_region_index_size(slots)) +
+	       rounded(shape->policy->size(slots)) +
+	       (shape->policy == &rbx_region_auto ? rbx_region_auto_size(shape) : 0);
 }
 
 static void slots_init(struct rbx_regions *regions)
@@ -84,7 +87,9 @@ int rbx_regions_init(struct rbx_regions *regions, const struct rbx_regions_shape
 	*regions = (struct rbx_regions){
 		.page_shift = page_shift_of(shape),
 		.pages_max = shape->bytes_max >> page_shift_of(shape),
+		.pages_limit = shape->bytes_max >> page_shift_of(shape),
 		.regions_max = slots,
+		.regions_limit = slots,
 		.slots_count = slots,
 		.cost = shape->cost,
 		.policy = shape->policy,
@@ -108,6 +113,8 @@ int rbx_regions_init(struct rbx_regions *regions, const struct rbx_regions_shape
 
 void rbx_regions_set_budgets(struct rbx_regions *regions, uint64_t bytes_max, uint32_t regions_max)
 {
-	regions->pages_max = RBX_MAX(bytes_max >> regions->page_shift, (uint64_t)1);
-	regions->regions_max = RBX_MAX(RBX_MIN(regions_max, regions->slots_count), 1u);
+	regions->pages_limit = RBX_MAX(bytes_max >> regions->page_shift, (uint64_t)1);
+	regions->pages_max = regions->pages_limit;
+	regions->regions_limit = RBX_MAX(RBX_MIN(regions_max, regions->slots_count), 1u);
+	regions->regions_max = regions->regions_limit;
 }

@@ -150,6 +150,26 @@ static void shadows_shrink_with_the_budget(void **state)
 	small_free(&small);
 }
 
+/* Keys of gdsf only grow, so what they begin with does, too. */
+static void inflation_never_falls_while_another_policy_is_followed(void **state)
+{
+	struct small small;
+
+	(void)state;
+	small_make(&small, &rbx_region_auto, 40, 40);
+	small.regions.inflation = 1u << 30; /* its victims were worth more than the shadow's */
+	for (uint64_t i = 0; i < 5; i++)
+		rbx_regions_play(&small.regions, i * 100 * PAGE, 8 * PAGE);
+	small.regions.automatic->followed = 0; /* lru */
+	rbx_regions_follow(&small.regions, &rbx_region_lru);
+	rbx_regions_play(&small.regions, 0, 8 * PAGE);
+	assert_true(small.regions.inflation >= 1u << 30);
+	rbx_regions_follow(&small.regions, &rbx_region_gdsf);
+	for (uint64_t i = 0; i < 20; i++)
+		rbx_regions_play(&small.regions, i % 7 * 100 * PAGE, 8 * PAGE);
+	small_free(&small);
+}
+
 /* A few regions are chance: the policy that is followed first stays. */
 static void few_requests_change_nothing(void **state)
 {
@@ -173,6 +193,7 @@ int main(void)
 		cmocka_unit_test(sizes_are_followed_by_what_knows_them),
 		cmocka_unit_test(sample_is_halved_until_the_shadows_can_hold_it),
 		cmocka_unit_test(shadows_shrink_with_the_budget),
+		cmocka_unit_test(inflation_never_falls_while_another_policy_is_followed),
 		cmocka_unit_test(few_requests_change_nothing),
 	};
 

@@ -108,6 +108,26 @@ static void gdsf_goes_by_what_the_device_takes(void **state)
 	small_free(&small);
 }
 
+/* Uses are counted without an end: the hottest region stays the hottest. */
+static void gdsf_keeps_what_was_used_more_often_than_32_bits_can_say(void **state)
+{
+	struct rbx_region_use use;
+	struct small small;
+
+	(void)state;
+	small_make(&small, &rbx_region_gdsf, 40, 40);
+	small_acquire(&small, &use, 100, 4);
+	small.regions.slots[use.parts[0]].uses = UINT32_MAX;
+	rbx_regions_release(&small.regions, &use);
+	small_use(&small, 200, 36);
+	small_use(&small, 300, 36); /* its key is that of so many uses from now on */
+	small_use(&small, 100, 4);
+	for (uint64_t i = 0; i < 20; i++)
+		small_use(&small, 1000 + i * 100, 36);
+	assert_true(small_has(&small, 100));
+	small_free(&small);
+}
+
 /* ---- s3fifo ---------------------------------------------------------------------*/
 
 static void s3fifo_keeps_what_is_used_often_from_a_scan(void **state)
@@ -147,6 +167,55 @@ static void s3fifo_takes_what_comes_back_into_the_main_queue(void **state)
 	assert_int_equal(small_part(&small, &use, 0)->section, 0);
 	rbx_regions_release(&small.regions, &use);
 	small_free(&small);
+}
+
+/* All of the main queue is in use. The small one, of less than a tenth, passes its only region on
+ * to the main queue, and that is the victim. */
+static void s3fifo_finds_a_victim_that_it_has_just_passed_on(void **state)
+{
+	struct rbx_region_use held;
+	struct small small;
+
+	(void)state;
+	small_make(&small, &rbx_region_s3fifo, 100, 100);
+	small_acquire(&small, &held, 0, 90);
+	for (uint32_t i = 0; i < 3; i++)
+		small_use(&small, 0, 90);
+	small_use(&small, 1000, 10);
+	small_use(&small, 3000, 1); /* the first goes to the main queue, the second leaves */
+	small_use(&small, 2000, 5);
+	for (uint32_t i = 0; i < 3; i++)
+		small_use(&small, 2000, 5);
+	assert_true(small_has(&small, 0));
+	small_use(&small, 4000, 10);
+	assert_false(small_has(&small, 2000));
+	assert_true(small_has(&small, 0));
+	rbx_regions_release(&small.regions, &held);
+	small_free(&small);
+}
+
+/* The same in one request: what is known of it is in use. */
+static void s3fifo_makes_room_beside_the_known_part_of_a_request(void **state)
+{
+	static const struct rbx_region_policy *const policies[] = { &rbx_region_s3fifo,
+								    &rbx_region_auto };
+
+	(void)state;
+	for (uint32_t p = 0; p < 2; p++) {
+		struct small small;
+
+		small_make(&small, policies[p], 100, 100);
+		for (uint32_t i = 0; i < 4; i++)
+			rbx_regions_play(&small.regions, 0, 90 * PAGE);
+		rbx_regions_play(&small.regions, 1000 * PAGE, 10 * PAGE);
+		for (uint32_t i = 0; i < 4; i++)
+			rbx_regions_play(&small.regions, 2000 * PAGE, 5 * PAGE);
+		rbx_regions_play(&small.regions, 0, 100 * PAGE);
+		assert_true(small_has(&small, 0));
+		assert_true(small_has(&small, 99));
+		assert_false(small_has(&small, 2000));
+		small_free(&small);
+	}
 }
 
 /* ---- sieve ----------------------------------------------------------------------*/
@@ -210,8 +279,11 @@ int main(void)
 		cmocka_unit_test(gdsf_keeps_small_regions_and_those_used_often),
 		cmocka_unit_test(gdsf_lets_go_of_what_was_used_often_long_ago),
 		cmocka_unit_test(gdsf_goes_by_what_the_device_takes),
+		cmocka_unit_test(gdsf_keeps_what_was_used_more_often_than_32_bits_can_say),
 		cmocka_unit_test(s3fifo_keeps_what_is_used_often_from_a_scan),
 		cmocka_unit_test(s3fifo_takes_what_comes_back_into_the_main_queue),
+		cmocka_unit_test(s3fifo_finds_a_victim_that_it_has_just_passed_on),
+		cmocka_unit_test(s3fifo_makes_room_beside_the_known_part_of_a_request),
 		cmocka_unit_test(sieve_passes_over_what_was_used_and_leaves_it_where_it_is),
 		cmocka_unit_test(policy_that_takes_over_knows_uses_and_times),
 	};

@@ -92,4 +92,12 @@ static inline const struct rbx_region *small_part(const struct small *small,
 	return &small->regions.slots[use->parts[i]];
 }
 
+static inline void small_part_is(const struct small *small, const struct rbx_region_use *use,
+				 uint32_t i, uint64_t first, uint32_t pages, bool is_fresh)
+{
+	assert_int_equal(small_part(small, use, i)->first, first);
+	assert_int_equal(small_part(small, use, i)->pages, pages);
+	assert_int_equal(use->fresh >> i & 1, is_fresh);
+}
+
 #endif
