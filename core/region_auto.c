@@ -127,18 +127,25 @@ static void set_budgets(struct rbx_regions *regions)
 					regions->regions_max >> automatic->halvings);
 }
 
+static void retire_all(struct rbx_regions *shadow)
+{
+	uint32_t batch[RBX_REGION_BATCH_MAX], count;
+
+	while ((count = rbx_regions_batch(shadow, batch, RBX_REGION_BATCH_MAX)))
+		rbx_regions_retired(shadow, batch, count);
+}
+
 /* What the sample does not have any more leaves the shadow, for nothing. */
 static void thin(struct rbx_regions *shadow, uint64_t sample_limit)
 {
 	const struct rbx_regions_counters counters = shadow->counters;
-	uint32_t batch[RBX_REGION_BATCH_MAX], count, i;
+	uint32_t i;
 
 	for (i = 0; i < shadow->slots_count; i++)
 		if (rbx_region_is_indexed(rbx_regions_at(shadow, i)) &&
 		    rbx_region_auto_hash(rbx_regions_at(shadow, i)->first) >= sample_limit)
 			rbx_regions_drop(shadow, i);
-	while ((count = rbx_regions_batch(shadow, batch, RBX_REGION_BATCH_MAX)))
-		rbx_regions_retired(shadow, batch, count);
+	retire_all(shadow);
 	shadow->counters = counters;
 }
 
@@ -300,14 +307,15 @@ static void look(struct rbx_regions *regions)
 	fade(regions);
 }
 
-RBX_APART void rbx_region_auto_observe(struct rbx_regions *regions, uint64_t first, uint64_t end)
+RBX_APART void rbx_region_auto_observe(struct rbx_regions *regions, uint64_t first, uint64_t end,
+				       uint64_t mapping_bytes)
 {
 	struct rbx_region_auto *automatic = regions->automatic;
 	bool full = false;
 	uint32_t i;
 
 	for (i = 0; i < RBX_REGION_POLICIES; i++)
-		if (!rbx_regions_play_pages(&automatic->shadows[i], first, end))
+		if (!rbx_regions_play_pages(&automatic->shadows[i], first, end, mapping_bytes))
 			full = full || is_full(regions, &automatic->shadows[i]);
 	/* It never falls, as keys of gdsf only grow. */
 	if (automatic->followed != GDSF)
@@ -317,6 +325,18 @@ RBX_APART void rbx_region_auto_observe(struct rbx_regions *regions, uint64_t fir
 		look(regions);
 	if (full)
 		halve(regions);
+}
+
+void rbx_region_auto_change(struct rbx_regions *regions, uint64_t first, uint64_t end)
+{
+	uint32_t i;
+
+	for (i = 0; i < RBX_REGION_POLICIES; i++) {
+		struct rbx_regions *shadow = &regions->automatic->shadows[i];
+
+		rbx_regions_drop_range(shadow, first, end);
+		retire_all(shadow);
+	}
 }
 
 /* ---- As a policy ----------------------------------------------------------------*/

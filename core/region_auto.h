@@ -3,7 +3,8 @@
  * region_auto.h - which policy would have cost least?
  *
  * Beside the cache stands a shadow of it for each policy: the same code, but nothing is registered.
- * The shadows see a sample of the requests, and add up what they would have spent.
+ * The shadows see a sample of the requests, and add up what they would have spent. They hear of all
+ * memory that changes: what the cache has to register anew for that is no fault of its policy.
  *
  * The sample is one of places, not of times (Waldspurger et al., "Efficient MRC Construction with
  * SHARDS", FAST 2015): of a zone of memory either all requests are shown, or none, by a hash of its
@@ -51,6 +52,10 @@ void rbx_region_auto_begin(struct rbx_regions *regions, const struct rbx_regions
 			   void *memory);
 
 /* A request of the sample. It may change the policy. */
-void rbx_region_auto_observe(struct rbx_regions *regions, uint64_t first, uint64_t end);
+void rbx_region_auto_observe(struct rbx_regions *regions, uint64_t first, uint64_t end,
+			     uint64_t mapping_bytes);
+
+/* The memory there changed: the shadows would have had to register it anew, too. */
+void rbx_region_auto_change(struct rbx_regions *regions, uint64_t first, uint64_t end);
 
 #endif

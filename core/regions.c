@@ -239,7 +239,7 @@ static uint32_t first_in(const struct rbx_regions *regions, uint64_t first, uint
 	return RBX_REGION_NONE;
 }
 
-static void drop_range(struct rbx_regions *regions, uint64_t first, uint64_t end)
+void rbx_regions_drop_range(struct rbx_regions *regions, uint64_t first, uint64_t end)
 {
 	uint32_t slot;
 
@@ -249,19 +249,22 @@ static void drop_range(struct rbx_regions *regions, uint64_t first, uint64_t end
 
 void rbx_regions_invalidate(struct rbx_regions *regions, uint64_t addr, uint64_t length)
 {
-	uint64_t last = addr + length - 1;
+	uint64_t first = addr >> regions->page_shift, last = addr + length - 1, end;
 
 	/* Rather too much than too little. */
 	if (last < addr)
 		last = UINT64_MAX;
-	if (length)
-		drop_range(regions, addr >> regions->page_shift,
-			   (last >> regions->page_shift) + 1);
+	if (!length)
+		return;
+	end = (last >> regions->page_shift) + 1;
+	rbx_regions_drop_range(regions, first, end);
+	if (regions->automatic)
+		rbx_region_auto_change(regions, first, end);
 }
 
 void rbx_regions_clear(struct rbx_regions *regions)
 {
-	drop_range(regions, 0, UINT64_MAX);
+	rbx_regions_drop_range(regions, 0, UINT64_MAX);
 }
 
 /* ---- Room -----------------------------------------------------------------------*/
@@ -418,7 +421,7 @@ static void take(struct rbx_regions *regions, struct rbx_region_use *use, bool c
 
 		page = piece.end;
 		if (piece.is_rest)
-			drop_range(regions, piece.first, piece.end);
+			rbx_regions_drop_range(regions, piece.first, piece.end);
 		if (is_gap && !create)
 			continue;
 		if (is_gap)
@@ -571,7 +574,7 @@ static inline int acquire(struct rbx_regions *regions, struct rbx_region_use *us
 RBX_APART static int acquire_shown(struct rbx_regions *regions, struct rbx_region_use *use,
 				   uint64_t first, uint64_t end, uint64_t mapping_bytes)
 {
-	rbx_region_auto_observe(regions, first, end);
+	rbx_region_auto_observe(regions, first, end, mapping_bytes);
 	return acquire(regions, use, first, end, mapping_bytes);
 }
 
@@ -603,12 +606,13 @@ void rbx_regions_give_up(struct rbx_regions *regions, struct rbx_region_use *use
 	regions->counters.staged++;
 }
 
-RBX_APART void rbx_regions_play_parts(struct rbx_regions *regions, uint64_t first, uint64_t end)
+RBX_APART void rbx_regions_play_parts(struct rbx_regions *regions, uint64_t first, uint64_t end,
+				      uint64_t mapping_bytes)
 {
 	uint32_t batch[RBX_REGION_BATCH_MAX], count, i;
 	struct rbx_region_use use;
 	int err = rbx_regions_acquire(regions, &use, first << regions->page_shift,
-				      (end - first) << regions->page_shift, 0);
+				      (end - first) << regions->page_shift, mapping_bytes);
 
 	while (err == -EAGAIN) {
 		count = rbx_regions_batch(regions, batch, RBX_REGION_BATCH_MAX);

@@ -240,6 +240,9 @@ static inline uint64_t rbx_region_deregister_ns(const struct rbx_region_cost *co
 /* Takes a region out of the index, and out of the policy. */
 void rbx_regions_drop(struct rbx_regions *regions, uint32_t region);
 
+/* The same with all regions that touch a range of pages. */
+void rbx_regions_drop_range(struct rbx_regions *regions, uint64_t first, uint64_t end);
+
 /* Another policy decides from now on. The cache must have been made for auto, which has room for
  * each. */
 void rbx_regions_follow(struct rbx_regions *regions, const struct rbx_region_policy *policy);
@@ -269,8 +272,10 @@ static inline void rbx_region_touch(struct rbx_regions *regions, struct rbx_regi
 
 /* A whole request on a host that registers at once, as in a simulation. Returns true if the table
  * of last hits knew it: nobody comes between acquire and release, so that needs no reference. */
-void rbx_regions_play_parts(struct rbx_regions *regions, uint64_t first, uint64_t end);
-static inline bool rbx_regions_play_pages(struct rbx_regions *regions, uint64_t first, uint64_t end)
+void rbx_regions_play_parts(struct rbx_regions *regions, uint64_t first, uint64_t end,
+			    uint64_t mapping_bytes);
+static inline bool rbx_regions_play_pages(struct rbx_regions *regions, uint64_t first, uint64_t end,
+					  uint64_t mapping_bytes)
 {
 	struct rbx_region *region = rbx_regions_at(regions, *rbx_region_front(regions, first));
 
@@ -279,7 +284,7 @@ static inline bool rbx_regions_play_pages(struct rbx_regions *regions, uint64_t 
 		regions->counters.hits++;
 		return true;
 	}
-	rbx_regions_play_parts(regions, first, end);
+	rbx_regions_play_parts(regions, first, end, mapping_bytes);
 	return false;
 }
 
@@ -290,9 +295,9 @@ static inline void rbx_regions_play(struct rbx_regions *regions, uint64_t addr, 
 	uint64_t end = ((addr + length - 1) >> regions->page_shift) + 1;
 
 	if (regions->automatic)
-		rbx_regions_play_parts(regions, first, end);
+		rbx_regions_play_parts(regions, first, end, 0);
 	else
-		(void)rbx_regions_play_pages(regions, first, end);
+		(void)rbx_regions_play_pages(regions, first, end, 0);
 }
 
 #endif

@@ -150,6 +150,55 @@ static void shadows_shrink_with_the_budget(void **state)
 	small_free(&small);
 }
 
+/* Each request's memory is unmapped after it. That costs the same with each policy, so nothing is a
+ * reason to change it. */
+static void memory_that_changes_is_no_fault_of_the_policy(void **state)
+{
+	struct small small;
+	uint64_t switches, spent;
+
+	(void)state;
+	small_make(&small, &rbx_region_auto, 300, 300);
+	drift(&small.regions);
+	switches = small.regions.counters.switches;
+	assert_int_not_equal(switches, 0);
+	spent = small.regions.counters.spent_ns;
+	for (uint64_t i = 0; i < 20000; i++) {
+		rbx_regions_play(&small.regions, i % 10 * 100 * PAGE, 20 * PAGE);
+		rbx_regions_invalidate(&small.regions, i % 10 * 100 * PAGE + 5 * PAGE, PAGE);
+	}
+	assert_true(small.regions.counters.spent_ns - spent > 20000ull * 20 * 990);
+	assert_int_equal(small.regions.counters.switches, switches);
+	small_free(&small);
+}
+
+/* Nor is the size of the pages that map it. */
+static void regions_of_whole_mapping_pages_are_no_fault_of_the_policy(void **state)
+{
+	struct small small;
+	uint64_t switches;
+
+	(void)state;
+	small_make(&small, &rbx_region_auto, 600, 600);
+	drift(&small.regions);
+	switches = small.regions.counters.switches;
+	for (uint64_t i = 0; i < 20000; i++) {
+		struct rbx_region_use use;
+		uint64_t addr = (1000000 + i * 512) * PAGE;
+		int err = rbx_regions_acquire(&small.regions, &use, addr, PAGE, 512 * PAGE);
+
+		while (err == -EAGAIN) {
+			(void)small_retire(&small);
+			err = rbx_regions_again(&small.regions, &use);
+		}
+		assert_int_equal(err, 0);
+		small_register(&small, &use);
+		rbx_regions_release(&small.regions, &use);
+	}
+	assert_int_equal(small.regions.counters.switches, switches);
+	small_free(&small);
+}
+
 /* Keys of gdsf only grow, so what they begin with does, too. */
 static void inflation_never_falls_while_another_policy_is_followed(void **state)
 {
@@ -193,6 +242,8 @@ int main(void)
 		cmocka_unit_test(sizes_are_followed_by_what_knows_them),
 		cmocka_unit_test(sample_is_halved_until_the_shadows_can_hold_it),
 		cmocka_unit_test(shadows_shrink_with_the_budget),
+		cmocka_unit_test(memory_that_changes_is_no_fault_of_the_policy),
+		cmocka_unit_test(regions_of_whole_mapping_pages_are_no_fault_of_the_policy),
 		cmocka_unit_test(inflation_never_falls_while_another_policy_is_followed),
 		cmocka_unit_test(few_requests_change_nothing),
 	};
