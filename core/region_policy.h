@@ -35,6 +35,10 @@ struct rbx_region_policy {
 	/* A region leaves the index: its memory changed, or it was the victim. */
 	void (*remove)(struct rbx_regions *regions, uint32_t region);
 
+	/* The cache is full: victims are asked for next. NULL: it need not know.
+	 * only_regions_short: there are pages enough */
+	void (*full)(struct rbx_regions *regions, bool only_regions_short);
+
 	/* The region to retire next, which is not in use, or RBX_REGION_NONE. It is removed by
 	 * the caller. At least one region is not in use. */
 	uint32_t (*victim)(struct rbx_regions *regions);
@@ -74,7 +78,8 @@ struct rbx_region_heap {
 struct rbx_region_mre_state {
 	struct rbx_region_list stack;
 	uint64_t recency; /* r of the paper, in 2^-32 */
-	uint64_t segment_pages; /* of the eviction segment: what is left to evict */
+	uint64_t segment; /* room of the eviction segment that is left to evict */
+	bool room_is_regions; /* else it is pages */
 };
 
 struct rbx_region_s3fifo_state {

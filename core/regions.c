@@ -310,6 +310,9 @@ static void make_room(struct rbx_regions *regions, const struct lack *lack)
 
 	if (fits_after_batch(regions, lack))
 		return;
+	if (policy->full)
+		policy->full(regions, regions->pages_held - regions->due_pages + lack->pages <=
+					      regions->pages_max);
 	while (!fits_after_batch(regions, lack))
 		retire_one(regions);
 	while (rbx_regions_idle(regions) &&
