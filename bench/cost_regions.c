@@ -23,6 +23,7 @@
 
 #include "core/random.h"
 #include "core/region_auto.h"
+#include "core/regions_play.h"
 
 #define ROUNDS 16384u
 #define REGION_BYTES (64u * RBX_PAGE_BYTES)

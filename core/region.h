@@ -19,6 +19,12 @@
 
 #define RBX_REGION_NONE UINT32_MAX
 
+#define RBX_REGION_PAGE_SHIFT 12u
+RBX_STATIC_ASSERT(RBX_PAGE_BYTES == 1u << RBX_REGION_PAGE_SHIFT, "pages of the cache");
+
+/* 2^64 divided by the golden ratio: by it, what is in a row is spread over a table. */
+#define RBX_REGION_SPREAD 0x9e3779b97f4a7c15u
+
 enum rbx_region_state {
 	RBX_REGION_FREE, /* a slot without a region */
 	RBX_REGION_PROMISED, /* in the index; the host is registering it */
@@ -28,7 +34,7 @@ enum rbx_region_state {
 	RBX_REGION_LEAVING, /* in a batch: the host is deregistering it */
 };
 
-struct rbx_region {
+struct rbx_cached_region {
 	uint64_t first; /* its first page */
 	uint64_t stamp; /* the cache's clock at its last use */
 	uint64_t base; /* inflation at its last use, see region_gdsf.c */
@@ -45,23 +51,23 @@ struct rbx_region {
 	bool is_registered; /* the system knows it */
 };
 
-static inline uint64_t rbx_region_end(const struct rbx_region *region)
+static inline uint64_t rbx_region_end(const struct rbx_cached_region *region)
 {
 	return region->first + region->pages;
 }
 
 /* Uses that the policy has not taken into account yet. */
-static inline uint32_t rbx_region_unseen(const struct rbx_region *region)
+static inline uint32_t rbx_region_unseen(const struct rbx_cached_region *region)
 {
 	return (uint32_t)region->uses - region->seen;
 }
 
-static inline void rbx_region_see(struct rbx_region *region)
+static inline void rbx_region_see(struct rbx_cached_region *region)
 {
 	region->seen = (uint32_t)region->uses;
 }
 
-static inline bool rbx_region_is_indexed(const struct rbx_region *region)
+static inline bool rbx_region_is_indexed(const struct rbx_cached_region *region)
 {
 	return region->state == RBX_REGION_PROMISED || region->state == RBX_REGION_READY;
 }

@@ -29,6 +29,9 @@
  */
 #include "core/region_auto.h"
 
+#include "core/regions_internal.h"
+#include "core/regions_play.h"
+
 #define SAMPLE_ALL ((uint64_t)1 << 32)
 
 /* Requests of the sample between two looks at the scores. */
@@ -61,15 +64,10 @@
 /* Regions that a shadow may take at one request, and before it was looked at. */
 #define SPARE_REGIONS (2 * RBX_REGION_PARTS_MAX)
 
-/* Numbers in rbx_region_policies[]: gdsf, s3fifo, sieve, mre, lru. The first is followed at
- * first. */
-static const uint32_t order[RBX_REGION_POLICIES] = { 2, 3, 4, 1, 0 };
-#define GDSF 2u
-
-static size_t rounded(size_t bytes)
-{
-	return (bytes + 63) / 64 * 64;
-}
+/* The first is followed at first. */
+static const uint32_t order[RBX_REGION_POLICIES] = { RBX_REGION_GDSF, RBX_REGION_S3FIFO,
+						     RBX_REGION_SIEVE, RBX_REGION_MRE,
+						     RBX_REGION_LRU };
 
 static struct rbx_regions_shape shadow_shape(const struct rbx_regions_shape *shape, uint32_t i)
 {
@@ -82,7 +80,7 @@ static struct rbx_regions_shape shadow_shape(const struct rbx_regions_shape *sha
 
 size_t rbx_region_auto_size(const struct rbx_regions_shape *shape)
 {
-	size_t size = rounded(sizeof(struct rbx_region_auto));
+	size_t size = rbx_regions_rounded(sizeof(struct rbx_region_auto));
 	uint32_t i;
 
 	for (i = 0; i < RBX_REGION_POLICIES; i++) {
@@ -97,7 +95,7 @@ void rbx_region_auto_begin(struct rbx_regions *regions, const struct rbx_regions
 			   void *memory)
 {
 	struct rbx_region_auto *automatic = memory;
-	char *at = (char *)memory + rounded(sizeof(*automatic));
+	char *at = (char *)memory + rbx_regions_rounded(sizeof(*automatic));
 	uint32_t i;
 
 	for (i = 0; i < RBX_REGION_POLICIES; i++) {
@@ -119,7 +117,7 @@ void rbx_region_auto_begin(struct rbx_regions *regions, const struct rbx_regions
 static void set_budgets(struct rbx_regions *regions)
 {
 	struct rbx_region_auto *automatic = regions->automatic;
-	uint64_t bytes_max = (regions->pages_max << regions->page_shift) >> automatic->halvings;
+	uint64_t bytes_max = (regions->pages_max << RBX_REGION_PAGE_SHIFT) >> automatic->halvings;
 	uint32_t i;
 
 	for (i = 0; i < RBX_REGION_POLICIES; i++)
@@ -318,9 +316,9 @@ RBX_APART void rbx_region_auto_observe(struct rbx_regions *regions, uint64_t fir
 		if (!rbx_regions_play_pages(&automatic->shadows[i], first, end, mapping_bytes))
 			full = full || is_full(regions, &automatic->shadows[i]);
 	/* It never falls, as keys of gdsf only grow. */
-	if (automatic->followed != GDSF)
+	if (automatic->followed != RBX_REGION_GDSF)
 		regions->inflation =
-			RBX_MAX(regions->inflation, automatic->shadows[GDSF].inflation);
+			RBX_MAX(regions->inflation, automatic->shadows[RBX_REGION_GDSF].inflation);
 	if (++automatic->unseen == LOOK_REQUESTS || full)
 		look(regions);
 	if (full)

@@ -42,7 +42,7 @@ struct rbx_region_auto {
 
 static inline uint64_t rbx_region_auto_hash(uint64_t page)
 {
-	return (page >> RBX_REGION_ZONE_SHIFT) * 0x9e3779b97f4a7c15u >> 32;
+	return (page >> RBX_REGION_ZONE_SHIFT) * RBX_REGION_SPREAD >> 32;
 }
 
 size_t rbx_region_auto_size(const struct rbx_regions_shape *shape);

@@ -17,7 +17,7 @@
 /* More uses say nothing more, and are no reason to stay for ever. */
 #define USES_MAX ((uint64_t)1 << 16)
 
-static uint64_t worth(const struct rbx_regions *regions, const struct rbx_region *region)
+static uint64_t worth(const struct rbx_regions *regions, const struct rbx_cached_region *region)
 {
 	const struct rbx_region_cost *cost = &regions->cost;
 	uint64_t calls = (uint64_t)cost->register_call_ns + cost->deregister_call_ns;
@@ -44,16 +44,6 @@ static uint32_t gdsf_victim(struct rbx_regions *regions)
 	return victim;
 }
 
-static void gdsf_adopt(struct rbx_regions *regions, struct rbx_region_list *all)
-{
-	uint32_t region, newer;
-
-	for (region = all->oldest; region != RBX_REGION_NONE; region = newer) {
-		newer = rbx_regions_at(regions, region)->prev;
-		gdsf_admit(regions, region);
-	}
-}
-
 const struct rbx_region_policy rbx_region_gdsf = {
 	.name = "gdsf",
 	.size = rbx_region_heap_size,
@@ -61,5 +51,4 @@ const struct rbx_region_policy rbx_region_gdsf = {
 	.admit = gdsf_admit,
 	.remove = rbx_region_heap_remove,
 	.victim = gdsf_victim,
-	.adopt = gdsf_adopt,
 };

@@ -88,14 +88,14 @@ void rbx_region_heap_remove(struct rbx_regions *regions, uint32_t region)
 
 uint32_t rbx_region_heap_least(struct rbx_regions *regions,
 			       uint64_t (*key)(const struct rbx_regions *regions,
-					       const struct rbx_region *region))
+					       const struct rbx_cached_region *region))
 {
 	struct rbx_region_heap *heap = &regions->state.heap;
 	uint32_t in_use = RBX_REGION_NONE, found = RBX_REGION_NONE;
 
 	while (heap->count && found == RBX_REGION_NONE) {
 		uint32_t top = heap->places[0];
-		struct rbx_region *region = rbx_regions_at(regions, top);
+		struct rbx_cached_region *region = rbx_regions_at(regions, top);
 		uint64_t now = key(regions, region);
 
 		if (region->references) {

@@ -21,6 +21,6 @@ void rbx_region_heap_remove(struct rbx_regions *regions, uint32_t region);
  * key: what a region's key is now */
 uint32_t rbx_region_heap_least(struct rbx_regions *regions,
 			       uint64_t (*key)(const struct rbx_regions *regions,
-					       const struct rbx_region *region));
+					       const struct rbx_cached_region *region));
 
 #endif

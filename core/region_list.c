@@ -7,7 +7,8 @@
  */
 #include "core/region_list.h"
 
-void rbx_region_list_push(struct rbx_region_list *list, struct rbx_region *slots, uint32_t region)
+void rbx_region_list_push(struct rbx_region_list *list, struct rbx_cached_region *slots,
+			  uint32_t region)
 {
 	slots[region].prev = RBX_REGION_NONE;
 	slots[region].next = list->newest;
@@ -20,10 +21,10 @@ void rbx_region_list_push(struct rbx_region_list *list, struct rbx_region *slots
 	list->pages += slots[region].pages;
 }
 
-void rbx_region_list_remove(struct rbx_region_list *list, struct rbx_region *slots,
+void rbx_region_list_remove(struct rbx_region_list *list, struct rbx_cached_region *slots,
 			    uint32_t region)
 {
-	const struct rbx_region *removed = &slots[region];
+	const struct rbx_cached_region *removed = &slots[region];
 
 	if (removed->prev == RBX_REGION_NONE)
 		list->newest = removed->next;
@@ -37,7 +38,7 @@ void rbx_region_list_remove(struct rbx_region_list *list, struct rbx_region *slo
 	list->pages -= removed->pages;
 }
 
-void rbx_region_list_join(struct rbx_region_list *older, struct rbx_region *slots,
+void rbx_region_list_join(struct rbx_region_list *older, struct rbx_cached_region *slots,
 			  const struct rbx_region_list *newer)
 {
 	if (!newer->count)
@@ -55,13 +56,13 @@ void rbx_region_list_join(struct rbx_region_list *older, struct rbx_region *slot
 
 /* ---- Sorting --------------------------------------------------------------------*/
 
-static uint64_t value_of(const struct rbx_region *region, size_t by)
+static uint64_t value_of(const struct rbx_cached_region *region, size_t by)
 {
 	return *(const uint64_t *)((const char *)region + by);
 }
 
 /* Two runs linked by next, the greatest first. Of equal ones those of @newer come first. */
-static uint32_t merge(struct rbx_region *slots, uint32_t newer, uint32_t older, size_t by)
+static uint32_t merge(struct rbx_cached_region *slots, uint32_t newer, uint32_t older, size_t by)
 {
 	uint32_t first = RBX_REGION_NONE, *link = &first;
 
@@ -77,7 +78,7 @@ static uint32_t merge(struct rbx_region *slots, uint32_t newer, uint32_t older, 
 	return first;
 }
 
-static void link_back(struct rbx_region_list *list, struct rbx_region *slots, uint32_t first)
+static void link_back(struct rbx_region_list *list, struct rbx_cached_region *slots, uint32_t first)
 {
 	uint32_t before = RBX_REGION_NONE, at;
 
@@ -89,7 +90,7 @@ static void link_back(struct rbx_region_list *list, struct rbx_region *slots, ui
 	list->oldest = before;
 }
 
-void rbx_region_list_sort(struct rbx_region_list *list, struct rbx_region *slots, size_t by)
+void rbx_region_list_sort(struct rbx_region_list *list, struct rbx_cached_region *slots, size_t by)
 {
 	uint32_t runs[32], at, next, bit, sorted = RBX_REGION_NONE;
 

@@ -21,18 +21,19 @@ static inline void rbx_region_list_init(struct rbx_region_list *list)
 	*list = (struct rbx_region_list){ .newest = RBX_REGION_NONE, .oldest = RBX_REGION_NONE };
 }
 
-void rbx_region_list_push(struct rbx_region_list *list, struct rbx_region *slots, uint32_t region);
-void rbx_region_list_remove(struct rbx_region_list *list, struct rbx_region *slots,
+void rbx_region_list_push(struct rbx_region_list *list, struct rbx_cached_region *slots,
+			  uint32_t region);
+void rbx_region_list_remove(struct rbx_region_list *list, struct rbx_cached_region *slots,
 			    uint32_t region);
 
 /* What the order is by: a field of 64 bits, by its place in a region. */
-#define RBX_REGION_BY(field) offsetof(struct rbx_region, field)
+#define RBX_REGION_BY(field) offsetof(struct rbx_cached_region, field)
 
 /* The smallest becomes the oldest. What is equal stays in its order. */
-void rbx_region_list_sort(struct rbx_region_list *list, struct rbx_region *slots, size_t by);
+void rbx_region_list_sort(struct rbx_region_list *list, struct rbx_cached_region *slots, size_t by);
 
 /* Puts all of one list behind the oldest, or before the newest, of another one. */
-void rbx_region_list_join(struct rbx_region_list *older, struct rbx_region *slots,
+void rbx_region_list_join(struct rbx_region_list *older, struct rbx_cached_region *slots,
 			  const struct rbx_region_list *newer);
 
 #endif

@@ -7,7 +7,7 @@
  */
 #include "core/region_heap.h"
 
-static uint64_t last_use(const struct rbx_regions *regions, const struct rbx_region *region)
+static uint64_t last_use(const struct rbx_regions *regions, const struct rbx_cached_region *region)
 {
 	(void)regions;
 	return region->stamp;
@@ -24,16 +24,6 @@ static uint32_t lru_victim(struct rbx_regions *regions)
 	return rbx_region_heap_least(regions, last_use);
 }
 
-static void lru_adopt(struct rbx_regions *regions, struct rbx_region_list *all)
-{
-	uint32_t region, newer;
-
-	for (region = all->oldest; region != RBX_REGION_NONE; region = newer) {
-		newer = rbx_regions_at(regions, region)->prev;
-		lru_admit(regions, region);
-	}
-}
-
 const struct rbx_region_policy rbx_region_lru = {
 	.name = "lru",
 	.size = rbx_region_heap_size,
@@ -41,5 +31,4 @@ const struct rbx_region_policy rbx_region_lru = {
 	.admit = lru_admit,
 	.remove = rbx_region_heap_remove,
 	.victim = lru_victim,
-	.adopt = lru_adopt,
 };

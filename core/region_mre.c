@@ -37,12 +37,6 @@
 #define EVICTION_PART 16u
 #define ONE ((uint64_t)1 << 32) /* factors are in 2^-32 */
 
-static size_t mre_size(uint32_t regions)
-{
-	(void)regions;
-	return 0;
-}
-
 static void mre_init(struct rbx_regions *regions, void *memory)
 {
 	(void)memory;
@@ -52,7 +46,7 @@ static void mre_init(struct rbx_regions *regions, void *memory)
 
 static void mre_admit(struct rbx_regions *regions, uint32_t slot)
 {
-	struct rbx_region *region = rbx_regions_at(regions, slot);
+	struct rbx_cached_region *region = rbx_regions_at(regions, slot);
 
 	region->key = 0;
 	region->seen = 0; /* uses that it went to the top for */
@@ -73,7 +67,7 @@ static void restack(struct rbx_regions *regions)
 	rbx_region_list_init(&used);
 	rbx_region_list_init(&in_use);
 	for (slot = stack->oldest; slot != RBX_REGION_NONE; slot = newer) {
-		struct rbx_region *region = rbx_regions_at(regions, slot);
+		struct rbx_cached_region *region = rbx_regions_at(regions, slot);
 
 		newer = region->prev;
 		if (!rbx_region_unseen(region) && !region->references)
@@ -89,7 +83,8 @@ static void restack(struct rbx_regions *regions)
 	rbx_region_list_join(stack, regions->slots, &in_use);
 }
 
-static uint64_t room_of(const struct rbx_region_mre_state *mre, const struct rbx_region *region)
+static uint64_t room_of(const struct rbx_region_mre_state *mre,
+			const struct rbx_cached_region *region)
 {
 	return mre->room_is_regions ? 1 : region->pages;
 }
@@ -109,7 +104,7 @@ static void take_resorting(struct rbx_regions *regions, struct rbx_region_list *
 	rbx_region_list_init(section);
 	do {
 		uint32_t slot = mre->stack.oldest;
-		struct rbx_region *region = rbx_regions_at(regions, slot);
+		struct rbx_cached_region *region = rbx_regions_at(regions, slot);
 
 		if (region->references)
 			break;
@@ -173,7 +168,7 @@ static void mre_adopt(struct rbx_regions *regions, struct rbx_region_list *all)
 
 const struct rbx_region_policy rbx_region_mre = {
 	.name = "mre",
-	.size = mre_size,
+	.size = rbx_region_policy_needs_none,
 	.init = mre_init,
 	.admit = mre_admit,
 	.remove = mre_remove,

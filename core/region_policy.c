@@ -5,8 +5,16 @@
 #include "core/regions.h"
 
 const struct rbx_region_policy *const rbx_region_policies[RBX_REGION_POLICIES] = {
-	&rbx_region_lru, &rbx_region_mre, &rbx_region_gdsf, &rbx_region_s3fifo, &rbx_region_sieve,
+	[RBX_REGION_LRU] = &rbx_region_lru,	[RBX_REGION_MRE] = &rbx_region_mre,
+	[RBX_REGION_GDSF] = &rbx_region_gdsf,	[RBX_REGION_S3FIFO] = &rbx_region_s3fifo,
+	[RBX_REGION_SIEVE] = &rbx_region_sieve,
 };
+
+size_t rbx_region_policy_needs_none(uint32_t regions)
+{
+	(void)regions;
+	return 0;
+}
 
 static bool is_same(const char *a, const char *b)
 {
@@ -25,6 +33,16 @@ const struct rbx_region_policy *rbx_region_policy_find(const char *name)
 	return is_same(name, rbx_region_auto.name) ? &rbx_region_auto : NULL;
 }
 
+static void admit_all(struct rbx_regions *regions, const struct rbx_region_list *all)
+{
+	uint32_t region, newer;
+
+	for (region = all->oldest; region != RBX_REGION_NONE; region = newer) {
+		newer = rbx_regions_at(regions, region)->prev;
+		regions->policy->admit(regions, region);
+	}
+}
+
 void rbx_regions_follow(struct rbx_regions *regions, const struct rbx_region_policy *policy)
 {
 	struct rbx_region_list all;
@@ -39,5 +57,8 @@ void rbx_regions_follow(struct rbx_regions *regions, const struct rbx_region_pol
 	rbx_port_fill(regions->policy_memory, 0, regions->policy_bytes);
 	regions->policy = policy;
 	policy->init(regions, regions->policy_memory);
-	policy->adopt(regions, &all);
+	if (policy->adopt)
+		policy->adopt(regions, &all);
+	else
+		admit_all(regions, &all);
 }

@@ -47,7 +47,8 @@ struct rbx_region_policy {
 	bool (*wants_more)(const struct rbx_regions *regions);
 
 	/* Takes over from another policy: all regions of the index, the least recently used is
-	 * the oldest. The policy was initialised and knows none of them yet. */
+	 * the oldest. The policy was initialised and knows none of them yet. NULL: they are
+	 * admitted one by one. */
 	void (*adopt)(struct rbx_regions *regions, struct rbx_region_list *all);
 };
 
@@ -60,8 +61,18 @@ extern const struct rbx_region_policy rbx_region_sieve;
 /* Follows the others; its functions are those of the one it follows. */
 extern const struct rbx_region_policy rbx_region_auto;
 
-/* Those that auto follows. */
-#define RBX_REGION_POLICIES 5u
+/* For a policy without memory of its own. */
+size_t rbx_region_policy_needs_none(uint32_t regions);
+
+/* Those that auto follows: their numbers, and a list by these. */
+enum {
+	RBX_REGION_LRU,
+	RBX_REGION_MRE,
+	RBX_REGION_GDSF,
+	RBX_REGION_S3FIFO,
+	RBX_REGION_SIEVE,
+	RBX_REGION_POLICIES
+};
 extern const struct rbx_region_policy *const rbx_region_policies[RBX_REGION_POLICIES];
 
 /* By its name, auto too; or NULL. */

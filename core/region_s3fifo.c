@@ -96,7 +96,7 @@ static void s3fifo_remove(struct rbx_regions *regions, uint32_t slot)
 
 static void s3fifo_admit(struct rbx_regions *regions, uint32_t slot)
 {
-	struct rbx_region *region = rbx_regions_at(regions, slot);
+	struct rbx_cached_region *region = rbx_regions_at(regions, slot);
 
 	/* The use for which it was registered does not count. */
 	rbx_region_see(region);
@@ -104,7 +104,7 @@ static void s3fifo_admit(struct rbx_regions *regions, uint32_t slot)
 }
 
 /* Uses that were not taken into account, as S3-FIFO counts them. */
-static uint32_t uses_of(const struct rbx_region *region)
+static uint32_t uses_of(const struct rbx_cached_region *region)
 {
 	return RBX_MIN(rbx_region_unseen(region), USES_MAX);
 }
@@ -116,7 +116,7 @@ static uint32_t small_victim(struct rbx_regions *regions)
 	uint32_t slot;
 
 	while ((slot = s3fifo->small.oldest) != RBX_REGION_NONE) {
-		struct rbx_region *region = rbx_regions_at(regions, slot);
+		struct rbx_cached_region *region = rbx_regions_at(regions, slot);
 
 		if (uses_of(region) < TO_MAIN && !region->references) {
 			ghost_leave(s3fifo, region->first);
@@ -137,7 +137,7 @@ static uint32_t main_victim(struct rbx_regions *regions)
 	/* Each goes round at most three times, unless it is in use. */
 	for (looks = (USES_MAX + 1) * s3fifo->main.count; looks; looks--) {
 		uint32_t slot = s3fifo->main.oldest, uses;
-		struct rbx_region *region = rbx_regions_at(regions, slot);
+		struct rbx_cached_region *region = rbx_regions_at(regions, slot);
 
 		uses = uses_of(region);
 		if (!uses && !region->references)
@@ -172,7 +172,7 @@ static void s3fifo_adopt(struct rbx_regions *regions, struct rbx_region_list *al
 	uint32_t slot, newer;
 
 	for (slot = all->oldest; slot != RBX_REGION_NONE; slot = newer) {
-		struct rbx_region *region = rbx_regions_at(regions, slot);
+		struct rbx_cached_region *region = rbx_regions_at(regions, slot);
 		bool is_last;
 
 		newer = region->prev;

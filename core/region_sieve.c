@@ -8,12 +8,6 @@
  */
 #include "core/regions.h"
 
-static size_t sieve_size(uint32_t regions)
-{
-	(void)regions;
-	return 0;
-}
-
 static void sieve_init(struct rbx_regions *regions, void *memory)
 {
 	(void)memory;
@@ -44,7 +38,7 @@ static uint32_t sieve_victim(struct rbx_regions *regions)
 
 	/* The second time round nothing but what is in use is left alone. */
 	for (looks = 2 * sieve->queue.count + 1; looks; looks--) {
-		struct rbx_region *region;
+		struct rbx_cached_region *region;
 
 		if (sieve->hand == RBX_REGION_NONE)
 			sieve->hand = sieve->queue.oldest;
@@ -69,7 +63,7 @@ static void sieve_adopt(struct rbx_regions *regions, struct rbx_region_list *all
 
 const struct rbx_region_policy rbx_region_sieve = {
 	.name = "sieve",
-	.size = sieve_size,
+	.size = rbx_region_policy_needs_none,
 	.init = sieve_init,
 	.admit = sieve_admit,
 	.remove = sieve_remove,

@@ -17,6 +17,8 @@
  *	err = rbx_regions_acquire(regions, &use, addr, length, mapping);
  *	while (err == -EAGAIN) {
  *		count = rbx_regions_batch(regions, batch, RBX_REGION_BATCH_MAX);
+ *		if (!count)
+ *			... waits until another thread has retired its batch
  *		... deregisters these in one call of the fabric
  *		rbx_regions_retired(regions, batch, count);
  *		err = rbx_regions_again(regions, &use);
@@ -29,6 +31,10 @@
  *			rbx_regions_registered(regions, use.parts[i], cookie);
  *	... the request
  *	rbx_regions_release(regions, &use);
+ *
+ * An empty batch says that other threads are deregistering what this request waits for. The host
+ * waits then, by a condition that is signalled after each rbx_regions_retired() and each release,
+ * and does not ask again before: the answer would be the same.
  *
  * A part that is not fresh may be promised to another request, whose thread is registering it. Its
  * state says when it is ready. If it is gone instead, the system refused, or the memory changed:
@@ -47,7 +53,9 @@
  * which region covered it last time. What the table says is only believed if that region still
  * covers the request, so nothing has to be taken out of it.
  *
- * The host holds one lock around each call. None waits for anything.
+ * The host holds one lock around each call. None waits for anything. But these take time that
+ * grows with the number of regions: rbx_regions_invalidate() and rbx_regions_clear() with those that
+ * they drop (about a microsecond each), a change of policy and the resorting of mre with all.
  */
 #ifndef RBX_REGIONS_H
 #define RBX_REGIONS_H
@@ -61,7 +69,7 @@
 /* Regions that leave by one call of the fabric. */
 #define RBX_REGION_BATCH_MAX 64u
 
-/* Regions of a cache: at 112 bytes each this is 1.8 GiB of memory. */
+/* Regions of a cache: at 114 to 126 bytes each, by the policy, this is 2 GiB of memory. */
 #define RBX_REGIONS_MAX (16u << 20)
 
 /* Of what the system has not enough, if it does not register a region. */
@@ -80,9 +88,8 @@ struct rbx_region_cost {
 };
 
 struct rbx_regions_shape {
-	uint64_t bytes_max; /* pinned; at least a page */
+	uint64_t bytes_max; /* pinned; at least a page of 4 KiB */
 	uint32_t regions_max; /* 1 to RBX_REGIONS_MAX */
-	uint32_t page_bytes; /* a power of two; 0: 4096 */
 	struct rbx_region_cost cost;
 	const struct rbx_region_policy *policy;
 };
@@ -102,10 +109,9 @@ struct rbx_region_auto;
 
 struct rbx_regions {
 	/* What a hit needs. */
-	struct rbx_region *slots;
+	struct rbx_cached_region *slots;
 	uint32_t *fronts; /* by a hash of a page: the region that covered it last */
 	uint32_t front_shift;
-	uint32_t page_shift;
 	uint64_t clock; /* uses so far */
 	uint64_t inflation; /* see region_gdsf.c */
 	uint64_t sample_limit; /* hashes below it are shown to auto; 0: none */
@@ -215,7 +221,8 @@ void rbx_regions_clear(struct rbx_regions *regions);
 
 /* What follows is for the parts of the cache and for its tests. */
 
-static inline struct rbx_region *rbx_regions_at(const struct rbx_regions *regions, uint32_t region)
+static inline struct rbx_cached_region *rbx_regions_at(const struct rbx_regions *regions,
+						       uint32_t region)
 {
 	return &regions->slots[region];
 }
@@ -253,51 +260,22 @@ void rbx_regions_set_budgets(struct rbx_regions *regions, uint64_t bytes_max, ui
 /* What covered a request that began there last time; to be checked. */
 static inline uint32_t *rbx_region_front(struct rbx_regions *regions, uint64_t first)
 {
-	return &regions->fronts[first * 0x9e3779b97f4a7c15u >> regions->front_shift];
+	return &regions->fronts[first * RBX_REGION_SPREAD >> regions->front_shift];
 }
 
-static inline bool rbx_region_covers(const struct rbx_region *region, uint64_t first, uint64_t end)
+static inline bool rbx_cached_region_covers(const struct rbx_cached_region *region, uint64_t first,
+					    uint64_t end)
 {
 	return region->state == RBX_REGION_READY && region->first <= first &&
 	       rbx_region_end(region) >= end;
 }
 
 /* A use that the policies will see. */
-static inline void rbx_region_touch(struct rbx_regions *regions, struct rbx_region *region)
+static inline void rbx_region_touch(struct rbx_regions *regions, struct rbx_cached_region *region)
 {
 	region->stamp = ++regions->clock;
 	region->base = regions->inflation;
 	region->uses++;
-}
-
-/* A whole request on a host that registers at once, as in a simulation. Returns true if the table
- * of last hits knew it: nobody comes between acquire and release, so that needs no reference. */
-void rbx_regions_play_parts(struct rbx_regions *regions, uint64_t first, uint64_t end,
-			    uint64_t mapping_bytes);
-static inline bool rbx_regions_play_pages(struct rbx_regions *regions, uint64_t first, uint64_t end,
-					  uint64_t mapping_bytes)
-{
-	struct rbx_region *region = rbx_regions_at(regions, *rbx_region_front(regions, first));
-
-	if (rbx_region_covers(region, first, end)) {
-		rbx_region_touch(regions, region);
-		regions->counters.hits++;
-		return true;
-	}
-	rbx_regions_play_parts(regions, first, end, mapping_bytes);
-	return false;
-}
-
-/* The same with auto, too. */
-static inline void rbx_regions_play(struct rbx_regions *regions, uint64_t addr, uint64_t length)
-{
-	uint64_t first = addr >> regions->page_shift;
-	uint64_t end = ((addr + length - 1) >> regions->page_shift) + 1;
-
-	if (regions->automatic)
-		rbx_regions_play_parts(regions, first, end, 0);
-	else
-		(void)rbx_regions_play_pages(regions, first, end, 0);
 }
 
 #endif

@@ -4,19 +4,15 @@
  * hits, the index, what the policy has, and the shadows of auto.
  */
 #include "core/region_auto.h"
+#include "core/regions_internal.h"
 
 #define FRONTS_PER_REGION 2u
-
-static uint32_t page_shift_of(const struct rbx_regions_shape *shape)
-{
-	return shape->page_bytes ? (uint32_t)__builtin_ctz(shape->page_bytes) : 12;
-}
 
 /* A region has a page at least. */
 static uint32_t slots_of(const struct rbx_regions_shape *shape)
 {
 	return (uint32_t)RBX_MIN((uint64_t)shape->regions_max,
-				 shape->bytes_max >> page_shift_of(shape));
+				 shape->bytes_max >> RBX_REGION_PAGE_SHIFT);
 }
 
 static uint32_t fronts_bits(uint32_t slots)
@@ -28,27 +24,20 @@ static uint32_t fronts_bits(uint32_t slots)
 	return bits;
 }
 
-static size_t rounded(size_t bytes)
-{
-	return (bytes + 63) / 64 * 64;
-}
-
 static size_t slots_size(uint32_t slots)
 {
-	return rounded(slots * sizeof(struct rbx_region));
+	return rbx_regions_rounded(slots * sizeof(struct rbx_cached_region));
 }
 
 static size_t fronts_size(uint32_t slots)
 {
-	return rounded(sizeof(uint32_t) << fronts_bits(slots));
+	return rbx_regions_rounded(sizeof(uint32_t) << fronts_bits(slots));
 }
 
 static bool is_possible(const struct rbx_regions_shape *shape)
 {
-	uint32_t page_bytes = shape->page_bytes ? shape->page_bytes : RBX_PAGE_BYTES;
-
-	return !(page_bytes & (page_bytes - 1)) && shape->bytes_max >= page_bytes &&
-	       shape->regions_max && shape->regions_max <= RBX_REGIONS_MAX;
+	return shape->bytes_max >= RBX_PAGE_BYTES && shape->regions_max &&
+	       shape->regions_max <= RBX_REGIONS_MAX;
 }
 
 size_t rbx_regions_size(const struct rbx_regions_shape *shape)
@@ -58,8 +47,9 @@ size_t rbx_regions_size(const struct rbx_regions_shape *shape)
 	if (!is_possible(shape))
 		return 0;
 	slots = slots_of(shape);
-	return slots_size(slots) + fronts_size(slots) + rounded(rbx_region_index_size(slots)) +
-	       rounded(shape->policy->size(slots)) +
+	return slots_size(slots) + fronts_size(slots) +
+	       rbx_regions_rounded(rbx_region_index_size(slots)) +
+	       rbx_regions_rounded(shape->policy->size(slots)) +
 	       (shape->policy == &rbx_region_auto ? rbx_region_auto_size(shape) : 0);
 }
 
@@ -85,9 +75,8 @@ int rbx_regions_init(struct rbx_regions *regions, const struct rbx_regions_shape
 		return -EINVAL;
 	slots = slots_of(shape);
 	*regions = (struct rbx_regions){
-		.page_shift = page_shift_of(shape),
-		.pages_max = shape->bytes_max >> page_shift_of(shape),
-		.pages_limit = shape->bytes_max >> page_shift_of(shape),
+		.pages_max = shape->bytes_max >> RBX_REGION_PAGE_SHIFT,
+		.pages_limit = shape->bytes_max >> RBX_REGION_PAGE_SHIFT,
 		.regions_max = slots,
 		.regions_limit = slots,
 		.slots_count = slots,
@@ -100,21 +89,13 @@ int rbx_regions_init(struct rbx_regions *regions, const struct rbx_regions_shape
 	regions->fronts = (uint32_t *)at;
 	at += fronts_size(slots);
 	rbx_region_index_init(&regions->index, at, slots);
-	at += rounded(rbx_region_index_size(slots));
+	at += rbx_regions_rounded(rbx_region_index_size(slots));
 	regions->policy_memory = at;
 	regions->policy_bytes = shape->policy->size(slots);
 	slots_init(regions);
-	at += rounded(regions->policy_bytes);
+	at += rbx_regions_rounded(regions->policy_bytes);
 	if (shape->policy == &rbx_region_auto)
 		rbx_region_auto_begin(regions, shape, at);
 	regions->policy->init(regions, regions->policy_memory);
 	return 0;
-}
-
-void rbx_regions_set_budgets(struct rbx_regions *regions, uint64_t bytes_max, uint32_t regions_max)
-{
-	regions->pages_limit = RBX_MAX(bytes_max >> regions->page_shift, (uint64_t)1);
-	regions->pages_max = regions->pages_limit;
-	regions->regions_limit = RBX_MAX(RBX_MIN(regions_max, regions->slots_count), 1u);
-	regions->regions_max = regions->regions_limit;
 }

@@ -19,6 +19,7 @@
 
 #include "cli/registration/registration.h"
 #include "core/random.h"
+#include "core/regions_play.h"
 
 #define DRAWN 128u
 #define NEVER UINT32_MAX
@@ -93,7 +94,7 @@ static uint32_t segment_of(const struct registration_future *future, uint64_t pa
 	return low;
 }
 
-static uint64_t next_use(const struct registration_future *future, struct rbx_region *region)
+static uint64_t next_use(const struct registration_future *future, struct rbx_cached_region *region)
 {
 	if (region->key <= future->now) {
 		uint32_t i = segment_of(future, region->first);
@@ -105,7 +106,8 @@ static uint64_t next_use(const struct registration_future *future, struct rbx_re
 	return region->key;
 }
 
-static double harm_of_keeping(const struct registration_future *future, struct rbx_region *region)
+static double harm_of_keeping(const struct registration_future *future,
+			      struct rbx_cached_region *region)
 {
 	const struct rbx_regions *regions = &future->regions;
 	const struct rbx_region_cost *cost = &regions->cost;
@@ -131,7 +133,7 @@ static uint32_t bound_victim(struct rbx_regions *regions)
 		uint32_t at = future->count <= DRAWN || i >= looks ?
 				      i % future->count :
 				      rbx_random_below(&future->random, future->count);
-		struct rbx_region *region = &regions->slots[future->places[at]];
+		struct rbx_cached_region *region = &regions->slots[future->places[at]];
 		double harm = region->references ? -1 : harm_of_keeping(future, region);
 
 		if (harm > most) {

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cli/registration/registration.h"
+#include "core/regions_play.h"
 
 static uint64_t budget_bytes(const struct registration_budget *budget, uint64_t touched_bytes)
 {

@@ -12,7 +12,7 @@
 
 #define REGIONS 300u
 
-static struct rbx_region slots[REGIONS];
+static struct rbx_cached_region slots[REGIONS];
 
 /* Numbers rise from the oldest to the newest. */
 static void make(struct rbx_region_list *list, uint32_t first, uint32_t count, uint32_t keys)
@@ -23,7 +23,8 @@ static void make(struct rbx_region_list *list, uint32_t first, uint32_t count, u
 	rbx_region_list_init(list);
 	for (uint32_t i = first; i < first + count; i++) {
 		slots[i] =
-			(struct rbx_region){ .key = rbx_random_below(&random, keys), .pages = i };
+			(struct rbx_cached_region){ .key = rbx_random_below(&random, keys),
+						    .pages = i };
 		rbx_region_list_push(list, slots, i);
 	}
 }

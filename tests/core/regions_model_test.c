@@ -55,7 +55,7 @@ static uint32_t below(struct world *world, uint32_t limit)
 
 static void check_region(struct world *world, uint32_t slot, uint8_t *owners)
 {
-	const struct rbx_region *region = &world->small.regions.slots[slot];
+	const struct rbx_cached_region *region = &world->small.regions.slots[slot];
 	struct known *known = &world->known[slot];
 
 	assert_int_equal(known->exists, region->state != RBX_REGION_FREE);
@@ -112,7 +112,7 @@ static void check(struct world *world)
 static void reference(struct world *world, const struct rbx_region_use *use, uint32_t from)
 {
 	for (uint32_t i = from; i < use->count; i++) {
-		const struct rbx_region *region = small_part(&world->small, use, i);
+		const struct rbx_cached_region *region = small_part(&world->small, use, i);
 		struct known *known = &world->known[use->parts[i]];
 
 		if (use->fresh >> i & 1) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "core/region_auto.h"
+#include "core/regions_play.h"
 
 #define PAGE 4096ull
 
@@ -86,7 +87,7 @@ static inline bool small_has(const struct small *small, uint64_t page)
 	return slot != RBX_REGION_NONE && rbx_region_end(&small->regions.slots[slot]) > page;
 }
 
-static inline const struct rbx_region *small_part(const struct small *small,
+static inline const struct rbx_cached_region *small_part(const struct small *small,
 						  const struct rbx_region_use *use, uint32_t i)
 {
 	return &small->regions.slots[use->parts[i]];
