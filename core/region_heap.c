@@ -6,6 +6,13 @@
 
 #define CHILDREN 4u
 
+/* Sections of a region. */
+#define IN_HEAP 0u
+#define ASIDE 1u
+
+/* So many of those aside are looked at for each victim, whether they are still in use. */
+#define ASIDE_LOOKS 8u
+
 size_t rbx_region_heap_size(uint32_t regions)
 {
 	return ((size_t)regions + 1) * sizeof(uint32_t);
@@ -14,6 +21,7 @@ size_t rbx_region_heap_size(uint32_t regions)
 void rbx_region_heap_init(struct rbx_regions *regions, void *memory)
 {
 	regions->state.heap = (struct rbx_region_heap){ .places = memory };
+	rbx_region_list_init(&regions->state.heap.aside);
 }
 
 static uint64_t key_at(const struct rbx_regions *regions, uint32_t place)
@@ -68,11 +76,12 @@ void rbx_region_heap_put(struct rbx_regions *regions, uint32_t region)
 {
 	struct rbx_region_heap *heap = &regions->state.heap;
 
+	rbx_regions_at(regions, region)->section = IN_HEAP;
 	heap->places[heap->count] = region;
 	move_up(regions, heap->count++);
 }
 
-void rbx_region_heap_remove(struct rbx_regions *regions, uint32_t region)
+static void take_out(struct rbx_regions *regions, uint32_t region)
 {
 	struct rbx_region_heap *heap = &regions->state.heap;
 	uint32_t place = rbx_regions_at(regions, region)->prev, last;
@@ -86,36 +95,72 @@ void rbx_region_heap_remove(struct rbx_regions *regions, uint32_t region)
 	move_down(regions, rbx_regions_at(regions, last)->prev);
 }
 
-uint32_t rbx_region_heap_least(struct rbx_regions *regions,
-			       uint64_t (*key)(const struct rbx_regions *regions,
-					       const struct rbx_cached_region *region))
+void rbx_region_heap_remove(struct rbx_regions *regions, uint32_t region)
 {
-	struct rbx_region_heap *heap = &regions->state.heap;
-	uint32_t in_use = RBX_REGION_NONE, found = RBX_REGION_NONE;
+	if (rbx_regions_at(regions, region)->section == ASIDE)
+		rbx_region_list_remove(&regions->state.heap.aside, regions->slots, region);
+	else
+		take_out(regions, region);
+}
 
-	while (heap->count && found == RBX_REGION_NONE) {
+static void set_aside(struct rbx_regions *regions, uint32_t region)
+{
+	rbx_regions_at(regions, region)->section = ASIDE;
+	rbx_region_list_push(&regions->state.heap.aside, regions->slots, region);
+}
+
+/* Those that are not in use any more come back. */
+static void look_aside(struct rbx_regions *regions, uint32_t looks)
+{
+	struct rbx_region_list *aside = &regions->state.heap.aside;
+
+	for (; looks && aside->count; looks--) {
+		uint32_t region = aside->oldest;
+
+		rbx_region_list_remove(aside, regions->slots, region);
+		if (rbx_regions_at(regions, region)->references)
+			set_aside(regions, region);
+		else
+			rbx_region_heap_put(regions, region);
+	}
+}
+
+/* The least region of the heap, or RBX_REGION_NONE. */
+static uint32_t least(struct rbx_regions *regions,
+		      uint64_t (*key)(const struct rbx_regions *regions,
+				      const struct rbx_cached_region *region))
+{
+	const struct rbx_region_heap *heap = &regions->state.heap;
+
+	while (heap->count) {
 		uint32_t top = heap->places[0];
 		struct rbx_cached_region *region = rbx_regions_at(regions, top);
 		uint64_t now = key(regions, region);
 
 		if (region->references) {
-			/* Set aside until one is found. */
-			rbx_region_heap_remove(regions, top);
-			region->next = in_use;
-			in_use = top;
+			take_out(regions, top);
+			set_aside(regions, top);
 		} else if (now != region->key) {
 			RBX_DEBUG_ASSERT(now > region->key);
 			region->key = now;
 			move_down(regions, 0);
 		} else {
-			found = top;
+			return top;
 		}
 	}
-	while (in_use != RBX_REGION_NONE) {
-		uint32_t next = rbx_regions_at(regions, in_use)->next;
+	return RBX_REGION_NONE;
+}
 
-		rbx_region_heap_put(regions, in_use);
-		in_use = next;
-	}
-	return found;
+uint32_t rbx_region_heap_least(struct rbx_regions *regions,
+			       uint64_t (*key)(const struct rbx_regions *regions,
+					       const struct rbx_cached_region *region))
+{
+	uint32_t found;
+
+	look_aside(regions, ASIDE_LOOKS);
+	found = least(regions, key);
+	if (found != RBX_REGION_NONE)
+		return found;
+	look_aside(regions, regions->state.heap.aside.count);
+	return least(regions, key);
 }

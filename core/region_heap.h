@@ -4,6 +4,10 @@
  *
  * A use makes a key grow, and nobody moves the region then. It is moved when it comes to the top
  * and turns out to have another key by now. So a hundred uses of a region cost one move.
+ *
+ * A region that comes to the top while it is in use is set aside. For each victim a few of those
+ * are looked at, in turn, and come back if they are not in use any more. So many regions in use do
+ * not make each victim dear; and a region may come back somewhat late.
  */
 #ifndef RBX_REGION_HEAP_H
 #define RBX_REGION_HEAP_H

@@ -84,6 +84,7 @@ const struct rbx_region_policy *rbx_region_policy_find(const char *name);
 struct rbx_region_heap {
 	uint32_t *places; /* regions; the children of place i are at 4 i + 1 to 4 i + 4 */
 	uint32_t count;
+	struct rbx_region_list aside; /* regions that were on top while they were in use */
 };
 
 struct rbx_region_mre_state {

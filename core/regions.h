@@ -53,9 +53,9 @@
  * which region covered it last time. What the table says is only believed if that region still
  * covers the request, so nothing has to be taken out of it.
  *
- * The host holds one lock around each call. None waits for anything. But these take time that
- * grows with the number of regions: rbx_regions_invalidate() and rbx_regions_clear() with those that
- * they drop (about a microsecond each), a change of policy and the resorting of mre with all.
+ * The host holds one lock around each call. None waits for anything. But some take time that grows
+ * with the number of regions: rbx_regions_invalidate() and rbx_regions_clear() with those that they
+ * drop, about a microsecond each; a change of policy and the resorting of mre with all.
  */
 #ifndef RBX_REGIONS_H
 #define RBX_REGIONS_H

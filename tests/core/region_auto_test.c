@@ -64,6 +64,7 @@ static void first_policy_is_left_if_another_one_costs_less(void **state)
 static void policy_that_does_worse_than_its_shadow_is_left(void **state)
 {
 	const struct rbx_region_policy *first;
+	const struct rbx_region_auto *automatic;
 	struct small small;
 	uint64_t switches;
 
@@ -79,6 +80,13 @@ static void policy_that_does_worse_than_its_shadow_is_left(void **state)
 	}
 	assert_int_equal(small.regions.counters.switches, switches + 1);
 	assert_true(small.regions.policy != first);
+	/* The best of the others, and it begins without that debt. */
+	automatic = small.regions.automatic;
+	for (uint32_t i = 0; i < RBX_REGION_POLICIES; i++)
+		if (rbx_region_policies[i] != first)
+			assert_true(automatic->scores_ns[i] >=
+				    automatic->scores_ns[automatic->followed]);
+	assert_int_equal(automatic->excess_ns, 0);
 	small_free(&small);
 }
 

@@ -197,6 +197,33 @@ static void acquire_again(struct world *world, uint32_t i)
 	acquired(world, i, rbx_regions_again(&world->small.regions, &world->uses[i]), &before);
 }
 
+/* What is registered stays within the budget that a refusal leaves, and no budget grows by one. */
+static void refuse(struct world *world, uint32_t slot)
+{
+	struct rbx_regions *regions = &world->small.regions;
+	enum rbx_region_short lacks = (enum rbx_region_short)below(world, 3);
+	uint64_t pages = 0, pages_max = regions->pages_max;
+	uint32_t count = 0, regions_max = regions->regions_max;
+	bool again = rbx_regions_refused(regions, slot, lacks);
+
+	for (uint32_t i = 0; i < REGIONS_MAX; i++)
+		if (world->known[i].exists && world->known[i].cookie) {
+			pages += world->known[i].pages;
+			count++;
+		}
+	if (lacks == RBX_REGION_SHORT_OF_BYTES)
+		pages_max = RBX_MIN(pages_max, RBX_MAX(pages, 1ull));
+	if (lacks == RBX_REGION_SHORT_OF_REGIONS)
+		regions_max = RBX_MIN(regions_max, RBX_MAX(count, 1u));
+	assert_int_equal(regions->pages_max, pages_max);
+	assert_int_equal(regions->regions_max, regions_max);
+	assert_int_equal(again, lacks != RBX_REGION_SHORT_OF_NOTHING &&
+					(rbx_regions_idle(regions) || regions->due_count));
+	/* Most shortages pass at once, and the others by and by. */
+	if (below(world, 4))
+		rbx_regions_set_budgets(regions, PAGES_MAX * PAGE, REGIONS_MAX);
+}
+
 static bool registers(struct world *world, struct rbx_region_use *use)
 {
 	for (uint32_t i = 0; i < use->count; i++) {
@@ -206,8 +233,7 @@ static bool registers(struct world *world, struct rbx_region_use *use)
 			continue;
 		use->fresh &= ~((uint64_t)1 << i);
 		if (!below(world, 12)) {
-			(void)rbx_regions_refused(&world->small.regions, use->parts[i],
-						  RBX_REGION_SHORT_OF_NOTHING);
+			refuse(world, use->parts[i]);
 			known->is_changed = true;
 			return true;
 		}
@@ -236,6 +262,8 @@ static void change_memory(struct world *world)
 {
 	uint64_t page = below(world, SPACE - 10), pages = 1 + below(world, 10);
 
+	if (!below(world, 4))
+		rbx_regions_set_budgets(&world->small.regions, PAGES_MAX * PAGE, REGIONS_MAX);
 	rbx_regions_invalidate(&world->small.regions, page * PAGE + 1, pages * PAGE - 1);
 	for (uint32_t slot = 0; slot < REGIONS_MAX; slot++) {
 		struct known *known = &world->known[slot];
