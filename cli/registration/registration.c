@@ -63,7 +63,7 @@ static int run_budget(const struct registration_trace *trace, struct registratio
 		      struct rbx_regions_shape *shape, struct registration_row *rows)
 {
 	uint64_t bound_ns;
-	int err = future ? registration_bound(future, shape, &bound_ns) : -ENOMEM;
+	int err = registration_bound(future, shape, &bound_ns);
 
 	for (uint32_t i = 0; !err && i < registration_options.policies_count; i++) {
 		shape->policy = registration_options.policies[i];
@@ -113,6 +113,14 @@ static int report_json(const struct registration_trace *trace, const struct regi
 		       CLI_EXIT_FAILED : CLI_EXIT_OK;
 }
 
+static bool is_utf8(const char *text)
+{
+	json_t *json = json_string(text);
+
+	json_decref(json);
+	return json != NULL;
+}
+
 int cli_registration(int argc, char **argv)
 {
 	static struct registration_row rows[REGISTRATION_LIST_MAX * REGISTRATION_LIST_MAX *
@@ -130,12 +138,18 @@ int cli_registration(int argc, char **argv)
 		return rc;
 	if (!*registration_options.trace)
 		return cli_fail(&registration_command, "add --trace FILE: which memory was used");
+	if (*registration_options.json && !is_utf8(registration_options.trace))
+		return cli_fail(&registration_command,
+				"the name of --trace is not UTF-8, as JSON has to be; rename it");
 	if (registration_trace_read(&trace, registration_options.trace, reason, sizeof(reason)))
 		return cli_fail(&registration_command, "%s", reason);
 	if (strcmp(registration_options.json, "-"))
 		registration_report_begin(&trace);
 	future = registration_future_new(&trace);
-	rc = run(&trace, future, rows, &count);
+	rc = future ? run(&trace, future, rows, &count) :
+		      cli_fail(&registration_command,
+			       "trace %s: not enough memory for the bound; cut the trace",
+			       registration_options.trace);
 	if (!rc)
 		rc = report_json(&trace, rows, count);
 	registration_future_free(future);

@@ -98,8 +98,8 @@ void registration_urls_free(struct registration_urls *urls);
 /* The number of a URL, counted from 0; UINT32_MAX: no memory. */
 uint32_t registration_urls_note(struct registration_urls *urls, const char *url, size_t url_bytes,
 				uint64_t response_bytes);
-/* Gives each a buffer of whole pages, one after the other. */
-void registration_urls_place(struct registration_urls *urls);
+/* Gives each a buffer of whole pages, one after the other. Returns where the last one ends. */
+uint64_t registration_urls_place(struct registration_urls *urls);
 uint64_t registration_urls_addr(const struct registration_urls *urls, uint32_t url);
 
 /* What the whole trace says of each moment. NULL: no memory. trace: borrowed. */

@@ -23,7 +23,7 @@ void registration_report_begin(const struct registration_trace *trace)
 	       "partial %", "registrations", "microseconds", "of bound");
 }
 
-/* What cost least, auto aside unless it is alone. */
+/* What cost least, auto aside. If it is alone, nothing gets a star. */
 static uint64_t least(const struct registration_row *rows, uint32_t count)
 {
 	uint64_t ns = UINT64_MAX;

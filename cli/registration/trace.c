@@ -49,6 +49,14 @@ static bool take_number(const char **text, int base, uint64_t *number)
 	return true;
 }
 
+/* The same, decimal or 0x. A 0 in front does not make it octal. */
+static bool take_bytes(const char **text, uint64_t *number)
+{
+	bool is_hex = (*text)[0] == '0' && ((*text)[1] == 'x' || (*text)[1] == 'X');
+
+	return take_number(text, is_hex ? 16 : 10, number);
+}
+
 static bool is_possible(const struct registration_request *request)
 {
 	return request->length && request->length <= LENGTH_MAX && request->addr <= ADDR_MAX;
@@ -75,8 +83,7 @@ static int parse_bytes(const char *line, struct registration_urls *urls,
 		       struct registration_request *request)
 {
 	(void)urls;
-	if (!take_number(&line, 0, &request->addr) || !take_number(&line, 0, &request->length) ||
-	    *line)
+	if (!take_bytes(&line, &request->addr) || !take_bytes(&line, &request->length) || *line)
 		return -EINVAL;
 	return is_possible(request) ? 1 : -EINVAL;
 }
@@ -228,14 +235,16 @@ static int read_stream(struct reading *reading, FILE *stream, const char *path, 
 }
 
 /* URLs have addresses now. */
-static void place(struct reading *reading)
+static int place(struct reading *reading)
 {
 	struct registration_trace *trace = reading->trace;
 
-	registration_urls_place(reading->urls);
+	if (registration_urls_place(reading->urls) > ADDR_MAX)
+		return -EFBIG;
 	for (uint64_t i = 0; i < trace->count; i++)
 		trace->requests[i].addr =
 			registration_urls_addr(reading->urls, (uint32_t)trace->requests[i].addr);
+	return 0;
 }
 
 static int by_addr(const void *left, const void *right)
@@ -272,15 +281,16 @@ static int count_touched(struct registration_trace *trace)
 
 static int finish(struct reading *reading, const char *path, char *reason, size_t reason_bytes)
 {
-	int err;
+	int err = 0;
 
 	if (!reading->trace->count) {
 		snprintf(reason, reason_bytes, "trace %s has no request; give another file", path);
 		return -EINVAL;
 	}
 	if (reading->format->has_urls)
-		place(reading);
-	err = count_touched(reading->trace);
+		err = place(reading);
+	if (!err)
+		err = count_touched(reading->trace);
 	if (err)
 		explain(reading, err, path, reason, reason_bytes);
 	return err;

@@ -105,15 +105,17 @@ uint32_t registration_urls_note(struct registration_urls *urls, const char *url,
 	return *place - 1;
 }
 
-void registration_urls_place(struct registration_urls *urls)
+uint64_t registration_urls_place(struct registration_urls *urls)
 {
 	uint64_t addr = 0;
 
-	for (uint32_t i = 0; i < urls->count; i++) {
+	/* A buffer is 2^40 bytes at most, so nothing wraps before it is seen. */
+	for (uint32_t i = 0; i < urls->count && addr <= UINT64_MAX / 2; i++) {
 		urls->urls[i].addr = addr;
 		addr += (urls->urls[i].bytes + REGISTRATION_PAGE_BYTES - 1) /
 			REGISTRATION_PAGE_BYTES * REGISTRATION_PAGE_BYTES;
 	}
+	return addr;
 }
 
 uint64_t registration_urls_addr(const struct registration_urls *urls, uint32_t url)

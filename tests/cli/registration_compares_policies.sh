@@ -117,6 +117,28 @@ refused_trace 'line 1 is neither' <<<'99999999999999999999 1 0 0'
 refused_trace 'has no request' <<<'# nothing'
 refused_trace 'line 2' < <(printf '1 1 0 0\n2 1\0 0 0\n')
 
+# All of the main queue of s3fifo is in use, as it is a part of the last request.
+{
+	for _ in 1 2 3 4; do echo 0 90 0 0; done
+	echo 1000 10 0 0
+	for _ in 1 2 3 4; do echo 2000 5 0 0; done
+	echo 0 100 0 0
+} >"$scratch/passed_on"
+for policy in s3fifo auto; do
+	tried --trace "$scratch/passed_on" --policy "$policy" --bytes 400K
+done
+
+# A 0 in front does not make a number octal.
+printf '%s\n' '00004095 1' '0x10 5' '09 1' >"$scratch/decimal"
+tried --trace "$scratch/decimal" --policy lru --bytes 4096
+expect 'j["touched_bytes"]' 4096
+refused_trace 'line 1 is neither' <<<'0x 1'
+
+# JSON is UTF-8. What is not is no empty result.
+name=$scratch/$'caf\xe9'
+cp "$scratch/decimal" "$name"
+expect_refusal 'not UTF-8' registration --trace "$name" --json -
+
 expect_refusal 'add --trace' registration
 expect_refusal 'No such file' registration --trace /nonexistent
 expect_refusal 'Is a directory' registration --trace /
