@@ -23,26 +23,32 @@
 
 #include "tests/core/storm_harm.h"
 
+#ifdef __SANITIZE_ADDRESS__ /* four times as slow; what is looked for is in each of them */
+#define SEEDS 60
+#else
+#define SEEDS 300
+#endif
+
 static const struct mix mixes[] = {
-	{ .name = "evictions", .seeds_count = 300, .evicts = true, .kills = true },
-	{ .name = "on_demand", .seeds_count = 300, .on_demand = true,
+	{ .name = "evictions", .seeds_count = SEEDS, .evicts = true, .kills = true },
+	{ .name = "on_demand", .seeds_count = SEEDS, .on_demand = true,
 	  .evicts = true, .kills = true, .discards = true },
-	{ .name = "silence", .seeds_count = 300,
+	{ .name = "silence", .seeds_count = SEEDS,
 	  .evicts = true, .kills = true, .falls_silent = true },
-	{ .name = "faults", .seeds_count = 300,
+	{ .name = "faults", .seeds_count = SEEDS,
 	  .evicts = true, .kills = true, .faults_here = true },
-	{ .name = "faults_with_checksums", .seeds_count = 300, .checksums = true,
+	{ .name = "faults_with_checksums", .seeds_count = SEEDS, .checksums = true,
 	  .evicts = true, .kills = true, .faults_here = true },
-	{ .name = "same_keys", .seeds_count = 300, .on_demand = true,
+	{ .name = "same_keys", .seeds_count = SEEDS, .on_demand = true,
 	  .evicts = true, .kills = true, .discards = true, .reuses_keys = true },
-	{ .name = "losses", .seeds_count = 300, .on_demand = true,
+	{ .name = "losses", .seeds_count = SEEDS, .on_demand = true,
 	  .evicts = true, .kills = true, .discards = true, .costs = true },
-	{ .name = "close", .seeds_count = 300, .on_demand = true,
+	{ .name = "close", .seeds_count = SEEDS, .on_demand = true,
 	  .evicts = true, .kills = true, .costs = true, .closes = true },
-	{ .name = "all", .seeds_count = 300, .on_demand = true,
+	{ .name = "all", .seeds_count = SEEDS, .on_demand = true,
 	  .evicts = true, .kills = true, .falls_silent = true, .faults_here = true,
 	  .discards = true, .reuses_keys = true, .costs = true },
-	{ .name = "all_with_checksums", .seeds_count = 300, .on_demand = true,
+	{ .name = "all_with_checksums", .seeds_count = SEEDS, .on_demand = true,
 	  .checksums = true, .evicts = true, .kills = true, .falls_silent = true,
 	  .faults_here = true, .discards = true, .reuses_keys = true, .costs = true },
 };

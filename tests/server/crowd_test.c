@@ -376,7 +376,8 @@ static void many_at_once_are_all_served(void **state)
 
 /* ---- Many that are idle. -----------------------------------------------------*/
 
-#ifdef __SANITIZE_THREAD__ /* ten times as slow, and no more threads for more clients */
+/* Sanitizers are many times as slow, and there are no more threads for more clients. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define IDLE_MAX 2000u
 #else
 #define IDLE_MAX 10000u
