@@ -22,6 +22,14 @@ void rbx_monitor_tell_early(uintptr_t start, uintptr_t end);
 void rbx_monitor_moved(uintptr_t start, uintptr_t end);
 void rbx_monitor_tell_end(void);
 
+/* Who watches takes the lock behind those that tell. */
+void rbx_monitor_lock_to_watch(void);
+void rbx_monitor_unlock_to_watch(void);
+/* Whether pages of the range may still be discarded. The lock is held. */
+bool rbx_monitor_is_in_doubt(uintptr_t start, uintptr_t end);
+/* False in a child of fork(): it has no listener of its parent. The lock is held. */
+bool rbx_monitor_is_listening(const struct rbx_monitor_listener *listener);
+
 /* Start and stop the source. 0 or -errno with a text that says how to mend it. */
 int rbx_userfaultfd_open(char *text, size_t size_bytes);
 void rbx_userfaultfd_close(void);

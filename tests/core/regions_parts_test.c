@@ -9,21 +9,6 @@
 
 #include "regions_small.h"
 
-static int setup(void **state)
-{
-	static struct small small;
-
-	small_make(&small, &rbx_region_lru, 100, 100);
-	*state = &small;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	small_free(*state);
-	return 0;
-}
-
 /* Regions of one page with gaps between them would make more parts than there may be. */
 static void request_of_too_many_parts_gets_its_rest_as_one_region(void **state)
 {
@@ -162,7 +147,7 @@ static void known_part_is_no_room_for_the_rest(void **state)
 	rbx_regions_release(&small->regions, &held);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, small_setup, small_teardown)
 
 int main(void)
 {

@@ -9,21 +9,6 @@
 
 #include "regions_small.h"
 
-static int setup(void **state)
-{
-	static struct small small;
-
-	small_make(&small, &rbx_region_lru, 100, 100);
-	*state = &small;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	small_free(*state);
-	return 0;
-}
-
 static void refusal_of_bytes_shrinks_the_budget_and_is_tried_again(void **state)
 {
 	struct small *small = *state;
@@ -217,7 +202,7 @@ static void budget_that_is_refused_again_stays(void **state)
 	assert_int_equal(small->regions.regions_max, 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, small_setup, small_teardown)
 
 int main(void)
 {

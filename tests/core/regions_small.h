@@ -34,6 +34,22 @@ static inline void small_free(struct small *small)
 	free(small->memory);
 }
 
+/* Before and after each test: lru, 100 pages, and as many regions. */
+static inline int small_setup(void **state)
+{
+	static struct small small;
+
+	small_make(&small, &rbx_region_lru, 100, 100);
+	*state = &small;
+	return 0;
+}
+
+static inline int small_teardown(void **state)
+{
+	small_free(*state);
+	return 0;
+}
+
 /* Deregisters what is due. Returns how many. */
 static inline uint32_t small_retire(struct small *small)
 {

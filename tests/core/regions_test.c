@@ -9,21 +9,6 @@
 
 #include "regions_small.h"
 
-static int setup(void **state)
-{
-	static struct small small;
-
-	small_make(&small, &rbx_region_lru, 100, 100);
-	*state = &small;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	small_free(*state);
-	return 0;
-}
-
 /* ---- The four cases -------------------------------------------------------------*/
 
 static void request_for_unknown_memory_becomes_a_region(void **state)
@@ -403,7 +388,7 @@ static void shape_that_makes_no_sense_is_refused(void **state)
 	assert_true(rbx_regions_size(&shape) > RBX_REGIONS_MAX * sizeof(*regions.slots));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, small_setup, small_teardown)
 
 int main(void)
 {

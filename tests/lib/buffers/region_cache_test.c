@@ -3,8 +3,8 @@
  * region_cache_test.c - memory that is used again is not registered again; what has changed is
  * never found; budgets hold, refusals pass.
  *
- * In place of a NIC there is io_uring, which pins the same pages (pinning.h): what a registration
- * reads is what was in the pages when it was made, whatever is mapped there since.
+ * The device pins pages as a NIC does (pinning_nic.h), and reads what was in them when it
+ * registered them.
  */
 #include "lib/buffers/region_cache.h"
 
@@ -20,121 +20,14 @@
 #include <cmocka.h>
 
 #include "core/random.h"
-#include "fabric/fabric.h"
-#include "tests/lib/monitor/pinning.h"
+#include "tests/lib/buffers/pinning_nic.h"
 
 #define PAGE 4096u
-#define SLOTS 64u
 #define TEST_ADDRESSES ((uint8_t *)0x7ea000000000ull) /* where nobody maps anything by chance */
 #define WAIT_US 100u
 
-struct registration {
-	struct rbx_mr mr;
-	unsigned int slot;
-};
-
-static struct {
-	struct pinning pinning;
-	pthread_mutex_t lock; /* guards all below, and what is read */
-	bool is_taken[SLOTS];
-	uint32_t alive_count, alive_max, registered_count, refused_count;
-	uint64_t pages_alive, pages_alive_max;
-	/* Called once, when a registration has begun. false: it is refused. */
-	bool (*before)(void);
-} nic;
-
+static struct pinning_nic nic;
 static struct rbx_region_cache *cache;
-
-static int slot_take(void)
-{
-	int slot = -ENOMEM;
-
-	pthread_mutex_lock(&nic.lock);
-	for (int i = 0; i < (int)SLOTS && nic.alive_count < nic.alive_max && slot < 0; i++)
-		if (!nic.is_taken[i])
-			slot = i;
-	if (slot >= 0) {
-		nic.is_taken[slot] = true;
-		nic.alive_count++;
-	} else {
-		nic.refused_count++;
-	}
-	pthread_mutex_unlock(&nic.lock);
-	return slot;
-}
-
-static void slot_give(unsigned int slot, uint64_t pages)
-{
-	pthread_mutex_lock(&nic.lock);
-	nic.is_taken[slot] = false;
-	nic.alive_count--;
-	nic.pages_alive -= pages;
-	pthread_mutex_unlock(&nic.lock);
-}
-
-static bool goes_on(void)
-{
-	bool (*before)(void);
-
-	pthread_mutex_lock(&nic.lock);
-	before = nic.before;
-	nic.before = NULL;
-	pthread_mutex_unlock(&nic.lock);
-	return !before || before();
-}
-
-static int nic_register(struct rbx_device *device, const struct rbx_mr_init *init, size_t count,
-			struct rbx_mr **mr, char *error)
-{
-	struct registration *registration;
-	int slot = slot_take(), err;
-
-	(void)error;
-	assert_int_equal(count, 1);
-	if (slot < 0)
-		return slot;
-	err = pinning_pin(&nic.pinning, (unsigned int)slot, init->addr, init->length_bytes);
-	if (!err && !goes_on()) {
-		pinning_unpin(&nic.pinning, (unsigned int)slot);
-		err = -EIO;
-	}
-	if (err) {
-		slot_give((unsigned int)slot, 0);
-		return err;
-	}
-	registration = calloc(1, sizeof(*registration));
-	assert_non_null(registration);
-	registration->mr = (struct rbx_mr){
-		.device = device, .addr = init->addr, .length_bytes = init->length_bytes };
-	registration->slot = (unsigned int)slot;
-	pthread_mutex_lock(&nic.lock);
-	nic.registered_count++;
-	nic.pages_alive += init->length_bytes / PAGE;
-	nic.pages_alive_max = RBX_MAX(nic.pages_alive_max, nic.pages_alive);
-	pthread_mutex_unlock(&nic.lock);
-	*mr = &registration->mr;
-	return 0;
-}
-
-static void nic_deregister(struct rbx_device *device, struct rbx_mr **mrs, size_t count)
-{
-	(void)device;
-	for (size_t i = 0; i < count; i++) {
-		struct registration *registration =
-			RBX_CONTAINER_OF(mrs[i], struct registration, mr);
-
-		pinning_unpin(&nic.pinning, registration->slot);
-		slot_give(registration->slot, registration->mr.length_bytes / PAGE);
-		free(registration);
-	}
-}
-
-static const struct rbx_fabric_ops nic_ops = {
-	.name = "nic",
-	.register_memory = nic_register,
-	.deregister_memory = nic_deregister,
-};
-static struct rbx_device device = { .ops = &nic_ops };
 
 static void open_with(uint64_t pages, uint32_t regions)
 {
@@ -145,17 +38,14 @@ static void open_with(uint64_t pages, uint32_t regions)
 		.policy = rbx_region_policy_find("lru"),
 	};
 
-	assert_int_equal(rbx_region_cache_open(&cache, &device, &shape,
+	assert_int_equal(rbx_region_cache_open(&cache, &nic.device, &shape,
 					       RBX_MONITOR_USERFAULTFD), 0);
 }
 
 static int set_up(void **state)
 {
 	(void)state;
-	memset(&nic, 0, sizeof(nic));
-	pthread_mutex_init(&nic.lock, NULL);
-	nic.alive_max = SLOTS;
-	pinning_open(&nic.pinning, SLOTS);
+	pinning_nic_open(&nic);
 	return 0;
 }
 
@@ -164,9 +54,7 @@ static int tear_down(void **state)
 	(void)state;
 	rbx_region_cache_close(cache);
 	cache = NULL;
-	assert_int_equal(nic.alive_count, 0);
-	pinning_close(&nic.pinning);
-	pthread_mutex_destroy(&nic.lock);
+	pinning_nic_close(&nic);
 	return 0;
 }
 
@@ -198,19 +86,11 @@ static void expect_read(const struct rbx_region_use *use, const uint8_t *addr, s
 
 	for (uint32_t i = 0; i < use->count; i++) {
 		const struct rbx_mr *mr = rbx_region_cache_mr(cache, use, i);
-		const struct registration *registration =
-			RBX_CONTAINER_OF(mr, struct registration, mr);
 		const uint8_t *end = (const uint8_t *)mr->addr + mr->length_bytes;
 
 		assert_true((const uint8_t *)mr->addr <= at && at < end);
-		for (; at < end && at < addr + bytes; at += PAGE - (uintptr_t)at % PAGE) {
-			uint8_t byte;
-
-			pthread_mutex_lock(&nic.lock);
-			pinning_read(&nic.pinning, registration->slot, at, &byte, 1);
-			pthread_mutex_unlock(&nic.lock);
-			assert_int_equal(byte, *at);
-		}
+		for (; at < end && at < addr + bytes; at += PAGE - (uintptr_t)at % PAGE)
+			assert_int_equal(pinning_nic_read(&nic, mr, at), *at);
 	}
 	assert_true(at >= addr + bytes);
 }
@@ -224,20 +104,10 @@ static void use_once(const uint8_t *addr, size_t bytes)
 	rbx_region_cache_give(cache, &use);
 }
 
-static uint32_t alive(void)
-{
-	uint32_t count;
-
-	pthread_mutex_lock(&nic.lock);
-	count = nic.alive_count;
-	pthread_mutex_unlock(&nic.lock);
-	return count;
-}
-
 /* By the thread of the cache. */
 static void wait_for_alive(uint32_t count)
 {
-	while (alive() != count)
+	while (pinning_nic_alive(&nic) != count)
 		usleep(WAIT_US);
 }
 
@@ -305,7 +175,7 @@ static void what_is_in_use_is_kept_until_it_is_given_back(void **state)
 	munmap(memory, 4 * PAGE);
 	map_at(memory, 4, 6);
 	use_once(memory, 4 * PAGE);
-	assert_int_equal(alive(), 2);
+	assert_int_equal(pinning_nic_alive(&nic), 2);
 	rbx_region_cache_give(cache, &use);
 	wait_for_alive(1);
 	munmap(memory, 4 * PAGE);
