@@ -168,7 +168,7 @@ static int id_judge(const struct looking *looking, uint64_t volume_id, bool *is_
 		err = removals_hear(looking);
 	if (err)
 		return err;
-	*is_left = rbx_removal_is_left(looking->named, any_lacks);
+	*is_left = rbx_removal_is_left(looking->named, looking->crowd, any_lacks);
 	return *is_left ? rbx_removal_finish(looking->named, looking->crowd) : 0;
 }
 

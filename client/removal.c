@@ -98,16 +98,33 @@ int rbx_removal_do(struct rbx_named *named, struct rbx_crowd *crowd)
 	return err ? err : all_remove(named, crowd);
 }
 
-/* The first record, and no server has granted the volume to anybody but its maker. */
-static bool is_half_made(const struct rbx_named *named)
+static bool all_are_there(const struct rbx_wire_record *record, const struct rbx_crowd *crowd)
 {
-	return named->record.epoch == 1 && named->record.version == 1 &&
-	       named->highest_epoch == 1;
+	uint32_t i, count = 0;
+
+	for (i = 0; i < crowd->count; i++) /* none of them twice */
+		count += rbx_record_has_member(record, incarnation_at(crowd, i));
+	return count == record->members_count;
 }
 
-bool rbx_removal_is_left(const struct rbx_named *named, bool any_lacks)
+/*
+ * The first record, and nobody was a writer: no server has granted the volume to anybody but its
+ * maker, or else all members say that they have no later record. In the second case a client was
+ * granted it that came to nothing, such as one that was to have it forgotten and died.
+ */
+static bool is_half_made(const struct rbx_named *named, const struct rbx_crowd *crowd)
 {
-	return named->record.flags & RBX_WIRE_REMOVED || (any_lacks && is_half_made(named));
+	const struct rbx_wire_record *record = &named->record;
+
+	return record->epoch == 1 && record->version == 1 &&
+	       (named->highest_epoch == 1 || all_are_there(record, crowd));
+}
+
+bool rbx_removal_is_left(const struct rbx_named *named, const struct rbx_crowd *crowd,
+			 bool any_lacks)
+{
+	return named->record.flags & RBX_WIRE_REMOVED ||
+	       (any_lacks && is_half_made(named, crowd));
 }
 
 /* Nothing was ever written there. The servers forget it, and need not know that they had it. */

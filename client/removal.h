@@ -23,8 +23,10 @@
  * another -errno; reported. Blocks. */
 int rbx_removal_do(struct rbx_named *named, struct rbx_crowd *crowd);
 
-/* By what all have said. any_lacks: a member that is there knows nothing of the volume. */
-bool rbx_removal_is_left(const struct rbx_named *named, bool any_lacks);
+/* By what all of the crowd have said. any_lacks: a member that is there knows nothing of the
+ * volume. */
+bool rbx_removal_is_left(const struct rbx_named *named, const struct rbx_crowd *crowd,
+			 bool any_lacks);
 /* Of a volume of which this is true: removes what is left at the servers of the crowd. As
  * rbx_removal_do(). */
 int rbx_removal_finish(struct rbx_named *named, struct rbx_crowd *crowd);

@@ -430,6 +430,33 @@ static void volume_is_opened_after_a_removal_of_another_was_finished(void **stat
 	assert_int_equal(server.asked.volume_open.mode, RBX_WIRE_OPEN_WRITE);
 }
 
+/* One of two has the first record, the other has none. Whoever was to have the first one forget it
+ * has died when it was granted that. A third member that is away may have a later record. */
+static void volume_is_half_made_whoever_was_granted_it_in_vain(void **state)
+{
+	static struct rbx_crowd crowd = { .count = 1 };
+	struct rbx_wire_volume volume = volume_of(ID, 1);
+	struct rbx_named named;
+
+	(void)state;
+	memset(&server, 0, sizeof(server));
+	server.incarnation = 1; /* the double says it of each session */
+	assert_int_equal(rbx_named_init(&named, "db", "a test"), 0);
+	volume.record.members_count = 1;
+	assert_int_equal(rbx_named_heard(&named, 1, &volume), 0);
+	assert_false(rbx_removal_is_left(&named, &crowd, false));
+	assert_true(rbx_removal_is_left(&named, &crowd, true));
+	named.highest_epoch = 3;
+	assert_true(rbx_removal_is_left(&named, &crowd, true));
+	named.record.members_count = 2;
+	named.record.incarnations[1] = 2;
+	assert_false(rbx_removal_is_left(&named, &crowd, true));
+	named.highest_epoch = 1;
+	assert_true(rbx_removal_is_left(&named, &crowd, true));
+	named.record.epoch = 2;
+	assert_false(rbx_removal_is_left(&named, &crowd, true));
+}
+
 static uint32_t given_back_count(int err)
 {
 	const struct rbx_wire_label label = { .label = 1 };
@@ -468,6 +495,7 @@ int main(void)
 		cmocka_unit_test(newer_record_is_compared_with_what_others_say_of_it),
 		cmocka_unit_test(removal_is_believed_by_the_id_alone),
 		cmocka_unit_test(volume_is_opened_after_a_removal_of_another_was_finished),
+		cmocka_unit_test(volume_is_half_made_whoever_was_granted_it_in_vain),
 		cmocka_unit_test(record_is_that_of_the_members_that_are_proposed),
 		cmocka_unit_test(labels_without_end_are_refused),
 		cmocka_unit_test(what_a_server_refuses_does_not_keep_the_rest_there),

@@ -34,6 +34,7 @@ outage 190 read_that_failed_is_sent_to_a_server_that_has_come_again
 outage 279 servers_that_are_too_many_to_be_put_out_may_come_again
 outage 559 server_with_the_last_copy_comes_again_with_it
 beside 563 drain_waits_for_a_volume_that_was_not_closed partition=1
+outage 1399 volume_is_half_made_whoever_was_granted_it_in_vain
 outage 1259 the_simulator
 beside 363 the_simulator partition=1
 beside 1062 the_simulator partition=1
