@@ -70,7 +70,6 @@ struct rbx_mr {
 	size_t length_bytes;
 	uint32_t lkey;
 	uint32_t rkey;
-	struct rbx_mr *next; /* for the owner of the mr */
 };
 
 /*

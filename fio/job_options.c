@@ -67,7 +67,7 @@ struct fio_option job_option_table[] = {
 	TEXT(mode, NULL, "Mode", "single, doorbell, merge or hybrid"),
 	TEXT(window, NULL, "Window", "Bytes in flight: off, SIZE, aimd, delay or auto"),
 	TEXT(fragment, "fragment_bytes", "Fragment", "Longer requests are split"),
-	TEXT(buffers, NULL, "Buffers", "region, staging, direct or auto"),
+	TEXT(buffers, NULL, "Buffers", "region, staging, direct, cached or auto"),
 	TEXT(polling, NULL, "Polling",
 	     "busy, event, event-batch:N, hybrid, shared:M or adaptive[:RETRY[:BATCH]]"),
 	TEXT(pollers, NULL, "Pollers", "1 to 16, peer or queue_pair"),

@@ -17,6 +17,7 @@
 #include "core/limits.h"
 #include "lib/context.h"
 #include "lib/error.h"
+#include "lib/monitor/monitor.h"
 #include "lib/pacing.h"
 #include "lib/poller/polling.h"
 #include "lib/sized.h"
@@ -28,6 +29,7 @@ enum kind {
 	KIND_CHOICE, /* char[high], one of `choices` */
 	KIND_U32, /* low to high */
 	KIND_WORDS, /* uint32_t, low to high or one of `words`; without a range: only these */
+	KIND_U64, /* low to high */
 	KIND_INT,
 	KIND_POWER, /* uint32_t, a power of two from low to high */
 };
@@ -110,7 +112,7 @@ static const struct option table[] = {
 	TEXT(device, NULL),
 	NUMBER("gid_index", KIND_INT, gid_index, -1, 255),
 	CHOICE(mode, "single|doorbell|merge|hybrid"),
-	CHOICE(buffers, "auto|staging|direct"),
+	CHOICE(buffers, "auto|staging|direct|cached"),
 	TEXT(polling, check_polling),
 	NUMBER("poll_cpu_percent", KIND_U32, poll_cpu_percent, 1, 100),
 	TEXT(window, check_window),
@@ -130,6 +132,10 @@ static const struct option table[] = {
 	NUMBER("traffic_class", KIND_U32, traffic_class, 0, 255),
 	TEXT(credential, check_credential),
 	WORDS(integrity, 0, -1, integrity_words),
+	NUMBER("region_cache_bytes", KIND_U64, region_cache_bytes, 4096, INT64_MAX),
+	NUMBER("region_cache_regions", KIND_U32, region_cache_regions, 1, RBX_MEMORY_MONITOR_WATCHES_MAX),
+	CHOICE(region_policy, "auto|lru|mre|gdsf|s3fifo|sieve"),
+	CHOICE(memory_monitor, "auto|userfaultfd|none"),
 };
 
 #define OPTION_COUNT (sizeof(table) / sizeof(table[0]))
@@ -152,6 +158,10 @@ void rbx_options_defaults_sized(struct rbx_options *options, size_t size_bytes)
 		.pollers = 1,
 		.requests_max = 4096,
 		.peer_timeout_ms = 5000,
+		.region_cache_bytes = 1 << 30,
+		.region_cache_regions = 4096,
+		.region_policy = "auto",
+		.memory_monitor = "auto",
 	};
 
 	rbx_sized_fill(options, size_bytes, &defaults, sizeof(defaults));
@@ -205,6 +215,8 @@ static int64_t number_of(const struct option *option,
 	const char *field = (const char *)options + option->offset;
 
 	switch (option->kind) {
+	case KIND_U64:
+		return (int64_t)*(const uint64_t *)field;
 	case KIND_INT:
 		return *(const int *)field;
 	default:
@@ -218,6 +230,9 @@ static void set_number(const struct option *option,
 	char *field = (char *)options + option->offset;
 
 	switch (option->kind) {
+	case KIND_U64:
+		*(uint64_t *)field = (uint64_t)value;
+		break;
 	case KIND_INT:
 		*(int *)field = (int)value;
 		break;

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "lib/buffers/region_cache.h"
 #include "lib/peer/internal.h"
 #include "lib/sized.h"
 
@@ -67,6 +68,25 @@ static void add_context(struct rbx_stats *stats,
 		RBX_LOAD_RELAXED(&counters->messages_received);
 }
 
+static void add_regions(struct rbx_stats *stats, struct rbx_region_cache *cache)
+{
+	struct rbx_region_cache_counters counters;
+
+	if (!cache)
+		return;
+	rbx_region_cache_counters(cache, &counters);
+	stats->registrations += counters.regions.registrations;
+	stats->deregistrations += counters.regions.deregistrations;
+	stats->registration_failures += counters.failures;
+	stats->region_hits += counters.regions.hits;
+	stats->region_partial_hits += counters.regions.partial_hits;
+	stats->region_misses += counters.regions.misses;
+	stats->region_evictions += counters.regions.deregistrations;
+	stats->region_bytes = counters.bytes;
+	stats->region_spent_ns += counters.spent_ns;
+	stats->region_saved_ns += counters.saved_ns;
+}
+
 static void add_window(struct rbx_stats *stats, const struct rbx_window *window)
 {
 	stats->window_clamps += RBX_LOAD_RELAXED(&window->clamps);
@@ -93,6 +113,7 @@ static void collect(struct rbx_context *ctx, struct rbx_stats *stats)
 
 	memset(stats, 0, sizeof(*stats));
 	add_context(stats, &ctx->counters);
+	add_regions(stats, ctx->buffers.cache);
 	add_window(stats, &ctx->window);
 	for (uint32_t i = 0; i < poller_count; i++) {
 		add_poller(stats, &ctx->pollers[i]->counters);
@@ -120,15 +141,18 @@ void rbx_stats_get_sized(struct rbx_context *ctx, struct rbx_stats *stats,
 			 size_t size_bytes)
 {
 	struct rbx_stats now;
+	uint64_t region_bytes;
 
 	if (rbx_guard_use(ctx, "rbx_stats_get")) {
 		memset(stats, 0, size_bytes);
 		return;
 	}
 	collect(ctx, &now);
+	region_bytes = now.region_bytes;
 #define SINCE_RESET(name, what) now.name -= ctx->stats_base.name;
 	RBX_STATS(SINCE_RESET)
 #undef SINCE_RESET
+	now.region_bytes = region_bytes;
 	now.window_bytes = rbx_window_bytes(&ctx->window);
 	now.inflight_bytes = rbx_window_in_flight_bytes(&ctx->window);
 	now.inflight_bytes_max =

@@ -193,14 +193,15 @@ static const struct cli_option options[] = {
 	  .details = "See rbx_open(3). A size below --fragment is refused." },
 	{ "fragment", "SIZE", "longer requests are split; a power of two",
 	  cli_set_size_32, &LIBRARY.fragment_bytes, .min = 4096, .max = 256 << 10 },
-	{ "buffers", "region|staging|direct|auto",
+	{ "buffers", "region|staging|direct|cached|auto",
 	  "how the device gets at the buffers\n"
 	  "region: registered once, before the run\n"
 	  "staging: copied through registered memory (preMR)\n"
 	  "direct: each registered for its request (dynMR)\n"
+	  "cached: registered when first used, and kept\n"
 	  "auto: whichever is cheaper for the length",
 	  cli_set_word, OPTIONS.buffers, .max = sizeof(OPTIONS.buffers),
-	  .words = "region|staging|direct|auto" },
+	  .words = "region|staging|direct|cached|auto" },
 	{ "polling", "POLICY",
 	  "how a poller waits for completions: busy, event,\n"
 	  "event-batch:N, hybrid, shared:M,\n"

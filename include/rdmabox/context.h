@@ -57,12 +57,15 @@ struct rbx_options {
 	 *	staging	it is copied through registered memory (preMR)
 	 *	direct	it is registered for its request (dynMR); if that fails,
 	 *		so does rbx_submit()
+	 *	cached	it is registered when it is first used, and stays registered for
+	 *		later requests, see `region_cache_bytes`. What cannot be kept is
+	 *		treated as by auto
 	 *	auto	a short one is copied, a long one is registered. The tuning
 	 *		file tells from which length on; if it does not, rbx_open()
 	 *		measures that in less than 20 ms. A buffer that cannot be
 	 *		registered is copied
-	 * If one key covers all memory (soft; a NIC with on_demand_paging), direct and
-	 * auto post buffers as they are. Default: "auto". */
+	 * If one key covers all memory (soft; a NIC with on_demand_paging), direct, cached
+	 * and auto post buffers as they are. Default: "auto". */
 	char buffers[16];
 	/* What a poller does between completions (paper, section III-B):
 	 *	busy		polls for ever
@@ -154,6 +157,21 @@ struct rbx_options {
 	 * call, which both texts are valid for. Default: NULL. */
 	void (*server_away)(const char *server, const char *why, void *user);
 	void *server_away_user; /* passed to `server_away`. Default: NULL. */
+	/* With buffers=cached: how many bytes may be registered at once, at least 4096. If the
+	 * system pins less (RLIMIT_MEMLOCK), so does the cache. Default: 1 GiB. */
+	uint64_t region_cache_bytes;
+	/* With buffers=cached: how many regions there may be, 1 to 16384. Default: 4096. */
+	uint32_t region_cache_regions;
+	/* With buffers=cached: which regions leave if there is no room, one of lru, mre, gdsf,
+	 * s3fifo and sieve; or auto, which follows the one that costs least. Default: "auto".
+	 * Paper: section 5. */
+	char region_policy[16];
+	/* With buffers=cached: what tells that memory of the program is unmapped or replaced:
+	 *	userfaultfd	the kernel
+	 *	none		only rbx_memory_changed(); nothing is kept
+	 *	auto		userfaultfd if the kernel allows it, else none
+	 * Default: "auto". */
+	char memory_monitor[16];
 };
 
 /**

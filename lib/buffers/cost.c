@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 
 #include "core/break_even.h"
+#include "core/regions.h"
 #include "lib/clock.h"
 #include "lib/context.h"
 
@@ -28,6 +29,10 @@
 /* The quick measurement: 4 KiB to 4 MiB, each length four times the one before. */
 #define QUICK_POINTS 6u
 #define QUICK_ROUNDS 3u
+
+/* The cost of regions: from one page and from 256 KiB. */
+#define REGION_PAGES 64u
+#define REGION_ROUNDS 5u
 
 struct arena {
 	char *from;
@@ -199,4 +204,29 @@ uint64_t rbx_buffer_cost_quick(struct rbx_context *ctx)
 		count++;
 	}
 	return rbx_buffer_cost_break_even(costs, count);
+}
+
+/* The line through two points: what a page takes, and what a call takes besides. */
+static void line(uint64_t few_ns, uint64_t many_ns, uint32_t *page_ns, uint32_t *call_ns)
+{
+	uint64_t slope_ns = many_ns > few_ns ? (many_ns - few_ns) / (REGION_PAGES - 1) : 0;
+
+	*page_ns = (uint32_t)RBX_MIN(slope_ns, (uint64_t)UINT32_MAX);
+	*call_ns = (uint32_t)RBX_MIN(few_ns - RBX_MIN(few_ns, slope_ns), (uint64_t)UINT32_MAX);
+}
+
+int rbx_region_cost_measure(struct rbx_context *ctx, struct rbx_region_cost *cost)
+{
+	struct rbx_buffer_cost few, many;
+	int err = rbx_buffer_cost_measure(ctx, RBX_PAGE_BYTES, REGION_ROUNDS, &few);
+
+	if (!err)
+		err = rbx_buffer_cost_measure(ctx, REGION_PAGES * RBX_PAGE_BYTES, REGION_ROUNDS,
+					      &many);
+	if (err)
+		return err;
+	line(few.register_ns, many.register_ns, &cost->register_page_ns, &cost->register_call_ns);
+	line(few.deregister_ns, many.deregister_ns, &cost->deregister_page_ns,
+	     &cost->deregister_call_ns);
+	return 0;
 }

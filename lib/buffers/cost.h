@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct rbx_context;
+struct rbx_region_cost;
 
 /*
  * Measures a few lengths, for about RBX_BUFFER_COST_BUDGET_NS at most. Returns the
@@ -18,5 +19,9 @@ struct rbx_context;
  */
 #define RBX_BUFFER_COST_BUDGET_NS 15000000ull
 uint64_t rbx_buffer_cost_quick(struct rbx_context *ctx);
+
+/* Measures what registering takes by pages and by calls, from one length and another. 0 or
+ * -errno. */
+int rbx_region_cost_measure(struct rbx_context *ctx, struct rbx_region_cost *cost);
 
 #endif

@@ -19,9 +19,11 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/clock.h"
 #include "lib/error.h"
 
 /* How often a use begins anew, as what it waited for is gone, or the system refuses. */
@@ -32,9 +34,10 @@
 
 struct rbx_region_cache {
 	struct rbx_device *device;
-	struct rbx_monitor_listener listener;
+	struct rbx_memory_monitor_listener listener;
 	pthread_t thread;
 	void *memory;
+	char why[320];
 
 	pthread_mutex_t lock; /* guards all below */
 	/* Regions are ready, gone, unused or deregistered. */
@@ -42,6 +45,7 @@ struct rbx_region_cache {
 	pthread_cond_t due; /* for the thread */
 	bool stop;
 	struct rbx_regions regions;
+	uint64_t failures, spent_ns, saved_ns; /* see rbx_region_cache_counters */
 };
 
 static struct rbx_mr *mr_of(const struct rbx_cached_region *region)
@@ -67,6 +71,7 @@ static uint32_t batch_retire_locked(struct rbx_region_cache *cache)
 {
 	uint32_t batch[RBX_REGION_BATCH_MAX], count, i;
 	struct rbx_mr *mrs[RBX_REGION_BATCH_MAX];
+	uint64_t start_ns;
 
 	count = rbx_regions_batch(&cache->regions, batch, RBX_REGION_BATCH_MAX);
 	if (!count)
@@ -77,10 +82,13 @@ static uint32_t batch_retire_locked(struct rbx_region_cache *cache)
 
 		mrs[i] = mr_of(region);
 		if (region->cookie & WATCHED)
-			rbx_monitor_unwatch(&cache->listener, addr_of(region), bytes_of(region));
+			rbx_memory_monitor_unwatch(&cache->listener, addr_of(region),
+						   bytes_of(region));
 	}
+	start_ns = rbx_now_ns();
 	cache->device->ops->deregister_memory(cache->device, mrs, count);
 	pthread_mutex_lock(&cache->lock);
+	cache->spent_ns += rbx_now_ns() - start_ns;
 	rbx_regions_retired(&cache->regions, batch, count);
 	pthread_cond_broadcast(&cache->changed);
 	return count;
@@ -98,7 +106,7 @@ static void *region_cache_main(void *arg)
 	return NULL;
 }
 
-static void changed(struct rbx_monitor_listener *listener, uintptr_t start, uintptr_t end)
+static void changed(struct rbx_memory_monitor_listener *listener, uintptr_t start, uintptr_t end)
 {
 	struct rbx_region_cache *cache =
 		RBX_CONTAINER_OF(listener, struct rbx_region_cache, listener);
@@ -138,17 +146,21 @@ static int promise_keep_locked(struct rbx_region_cache *cache, uint32_t slot, bo
 		.rights = RBX_LOCAL_WRITE,
 		.memory_fd = -1,
 	};
+	uint64_t start_ns;
 	bool is_watched;
 	struct rbx_mr *mr;
 	int err;
 
 	pthread_mutex_unlock(&cache->lock);
-	is_watched = !rbx_monitor_watch(&cache->listener, init.addr, init.length_bytes);
+	start_ns = rbx_now_ns();
+	is_watched = !rbx_memory_monitor_watch(&cache->listener, init.addr, init.length_bytes);
 	err = cache->device->ops->register_memory(cache->device, &init, 1, &mr, error);
 	if (err && is_watched)
-		rbx_monitor_unwatch(&cache->listener, init.addr, init.length_bytes);
+		rbx_memory_monitor_unwatch(&cache->listener, init.addr, init.length_bytes);
 	pthread_mutex_lock(&cache->lock);
+	cache->spent_ns += rbx_now_ns() - start_ns;
 	if (err) {
+		cache->failures++;
 		*again |= rbx_regions_refused(&cache->regions, slot, lack_of(err));
 		return err;
 	}
@@ -246,43 +258,81 @@ out_release:
 	return err;
 }
 
+bool rbx_region_cache_is_settled(struct rbx_region_cache *cache)
+{
+	return rbx_memory_monitor_is_settled(&cache->listener);
+}
+
+/* What it would have taken to register this for one use. */
+static uint64_t saved_ns(const struct rbx_region_cache *cache, const struct rbx_region_use *use)
+{
+	const struct rbx_region_cost *cost = &cache->regions.cost;
+
+	return rbx_region_register_ns(cost, use->end - use->first) +
+	       rbx_region_deregister_ns(cost, use->end - use->first);
+}
+
 int rbx_region_cache_take(struct rbx_region_cache *cache, struct rbx_region_use *use,
 			  const void *addr, size_t length_bytes, char *error)
 {
 	bool again = true;
 	int err = -EAGAIN;
 
-	if (!rbx_monitor_is_settled(&cache->listener))
-		return -EAGAIN;
 	pthread_mutex_lock(&cache->lock);
 	for (uint32_t i = 0; again && i < TRIES_MAX; i++)
 		err = take_locked(cache, use, addr, length_bytes, &again, error);
+	if (!err && !use->fresh)
+		cache->saved_ns += saved_ns(cache, use);
 	pthread_mutex_unlock(&cache->lock);
 	return err;
 }
 
-void rbx_region_cache_give(struct rbx_region_cache *cache, struct rbx_region_use *use)
+void rbx_region_cache_give(struct rbx_region_cache *cache, const uint32_t regions[],
+			   uint32_t count)
 {
+	struct rbx_region_use use = { .count = count };
+
+	RBX_ASSERT(count <= RBX_REGION_PARTS_MAX);
+	memcpy(use.parts, regions, count * sizeof(regions[0]));
 	pthread_mutex_lock(&cache->lock);
-	release_locked(cache, use);
+	release_locked(cache, &use);
 	pthread_mutex_unlock(&cache->lock);
 }
 
-const struct rbx_mr *rbx_region_cache_mr(const struct rbx_region_cache *cache,
-					 const struct rbx_region_use *use, uint32_t part)
+const struct rbx_mr *rbx_region_cache_mr(const struct rbx_region_cache *cache, uint32_t region)
 {
-	return mr_of(rbx_regions_at(&cache->regions, use->parts[part]));
+	return mr_of(rbx_regions_at(&cache->regions, region));
 }
 
 void rbx_region_cache_counters(struct rbx_region_cache *cache,
-			       struct rbx_regions_counters *counters)
+			       struct rbx_region_cache_counters *counters)
 {
+	const struct rbx_regions *regions = &cache->regions;
+
 	pthread_mutex_lock(&cache->lock);
-	*counters = cache->regions.counters;
+	*counters = (struct rbx_region_cache_counters){
+		.regions = regions->counters,
+		.failures = cache->failures,
+		.bytes = regions->registered_pages << RBX_REGION_PAGE_SHIFT,
+		.spent_ns = cache->spent_ns,
+		.saved_ns = cache->saved_ns,
+	};
 	pthread_mutex_unlock(&cache->lock);
 }
 
 /* ---- Life -----------------------------------------------------------------------------*/
+
+static void tell(struct rbx_region_cache *cache, const struct rbx_regions_shape *shape)
+{
+	snprintf(cache->why, sizeof(cache->why), "%llu MiB in %u regions at most, by %s; %s",
+		 (unsigned long long)shape->bytes_max >> 20, shape->regions_max,
+		 shape->policy->name, cache->listener.why);
+}
+
+const char *rbx_region_cache_why(const struct rbx_region_cache *cache)
+{
+	return cache->why;
+}
 
 static int regions_make(struct rbx_region_cache *cache, const struct rbx_regions_shape *shape)
 {
@@ -299,7 +349,7 @@ static int regions_make(struct rbx_region_cache *cache, const struct rbx_regions
 }
 
 int rbx_region_cache_open(struct rbx_region_cache **out, struct rbx_device *device,
-			  const struct rbx_regions_shape *shape, enum rbx_monitor_mode mode)
+			  const struct rbx_regions_shape *shape, enum rbx_memory_monitor_mode mode)
 {
 	struct rbx_region_cache *cache = calloc(1, sizeof(*cache));
 	int err;
@@ -314,9 +364,10 @@ int rbx_region_cache_open(struct rbx_region_cache **out, struct rbx_device *devi
 	err = regions_make(cache, shape);
 	if (err)
 		goto out_free;
-	err = rbx_monitor_listen(&cache->listener, mode);
+	err = rbx_memory_monitor_listen(&cache->listener, mode);
 	if (err)
 		goto out_free;
+	tell(cache, shape);
 	err = -pthread_create(&cache->thread, NULL, region_cache_main, cache);
 	if (err) {
 		err = rbx_error(err, "cannot start a thread: %s", strerror(-err));
@@ -326,7 +377,7 @@ int rbx_region_cache_open(struct rbx_region_cache **out, struct rbx_device *devi
 	return 0;
 
 out_leave:
-	rbx_monitor_leave(&cache->listener);
+	rbx_memory_monitor_leave(&cache->listener);
 out_free:
 	pthread_cond_destroy(&cache->due);
 	pthread_cond_destroy(&cache->changed);
@@ -351,7 +402,7 @@ void rbx_region_cache_close(struct rbx_region_cache *cache)
 		;
 	RBX_ASSERT(!cache->regions.regions_held);
 	pthread_mutex_unlock(&cache->lock);
-	rbx_monitor_leave(&cache->listener);
+	rbx_memory_monitor_leave(&cache->listener);
 	pthread_cond_destroy(&cache->due);
 	pthread_cond_destroy(&cache->changed);
 	pthread_mutex_destroy(&cache->lock);

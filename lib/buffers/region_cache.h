@@ -6,10 +6,11 @@
  * the lock, has threads wait for each other, and listens to the monitor (lib/monitor), so that
  * memory which was unmapped is never found.
  *
- *	err = rbx_region_cache_take(cache, &use, addr, length_bytes, error);
- *	if (!err) {
- *		... for each part i of use.count: rbx_region_cache_mr(cache, &use, i)
- *		rbx_region_cache_give(cache, &use);
+ *	if (rbx_region_cache_is_settled(cache)) {
+ *		err = rbx_region_cache_take(cache, &use, addr, length_bytes, error);
+ *		... for each part i of use.count: rbx_region_cache_mr(cache, use.parts[i])
+ *		... the request
+ *		rbx_region_cache_give(cache, use.parts, use.count);
  *	}
  *
  * A part is registered for reading and writing by the device. It begins at a page, and may end
@@ -30,21 +31,35 @@
 
 struct rbx_region_cache;
 
+struct rbx_region_cache_counters {
+	struct rbx_regions_counters regions; /* of which spent_ns is by the cost of the shape */
+	uint64_t failures; /* registrations that the system refused */
+	uint64_t bytes; /* registered now */
+	uint64_t spent_ns; /* registering and deregistering, measured */
+	uint64_t saved_ns; /* what hits would have taken otherwise, by the cost of the shape */
+};
+
 /* device: borrowed until close. Starts a thread. 0; -EINVAL: a value of the shape is not possible;
- * -errno of rbx_monitor_listen(); rbx_last_error() says more. */
+ * -errno of rbx_memory_monitor_listen(); rbx_last_error() says more. */
 int rbx_region_cache_open(struct rbx_region_cache **cache, struct rbx_device *device,
-			  const struct rbx_regions_shape *shape, enum rbx_monitor_mode mode);
+			  const struct rbx_regions_shape *shape, enum rbx_memory_monitor_mode mode);
+/* In words: how much is kept, and what tells of changes; for rbx_describe(). */
+const char *rbx_region_cache_why(const struct rbx_region_cache *cache);
 /* All uses must have been given back. NULL: does nothing. */
 void rbx_region_cache_close(struct rbx_region_cache *cache);
 
+/* Asked once by the thread that knows the addresses, before it takes regions for them. false: a
+ * change of memory is under way, and what the cache knows may not be used. */
+bool rbx_region_cache_is_settled(struct rbx_region_cache *cache);
+
 /**
  * rbx_region_cache_take() - the regions of a range of memory, each with a reference.
- * @use: receives them; the caller's until it is given back
+ * @use: receives them; the caller's until they are given back
  * @addr, @length_bytes: mapped, and writable; length_bytes is not 0
  * @error: RBX_ERROR_TEXT_MAX bytes for the device's reason
  *
  * Returns 0, or:
- *	-EAGAIN: a change of memory is under way, or others change the regions all the time
+ *	-EAGAIN: others change the regions all the time
  *	-ENOBUFS: there is no room, as too much is in use
  *	-errno: of the device
  * Context: may block for system calls; not in a callback of the monitor.
@@ -53,13 +68,13 @@ int rbx_region_cache_take(struct rbx_region_cache *cache, struct rbx_region_use 
 			  const void *addr, size_t length_bytes, char *error);
 
 /* Any thread; never blocks for a system call that registers or deregisters. */
-void rbx_region_cache_give(struct rbx_region_cache *cache, struct rbx_region_use *use);
+void rbx_region_cache_give(struct rbx_region_cache *cache, const uint32_t regions[],
+			   uint32_t count);
 
-/* The registration of a part of a use that was taken. */
-const struct rbx_mr *rbx_region_cache_mr(const struct rbx_region_cache *cache,
-					 const struct rbx_region_use *use, uint32_t part);
+/* The registration of a region that was taken. */
+const struct rbx_mr *rbx_region_cache_mr(const struct rbx_region_cache *cache, uint32_t region);
 
 void rbx_region_cache_counters(struct rbx_region_cache *cache,
-			       struct rbx_regions_counters *counters);
+			       struct rbx_region_cache_counters *counters);
 
 #endif

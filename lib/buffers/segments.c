@@ -7,54 +7,65 @@
 
 #include "lib/context.h"
 
+/* At the first byte of a segment. */
+static void segment_begin(struct rbx_segment_walk *walk)
+{
+	const struct rbx_segment *segment = &walk->segments[walk->segment];
+
+	walk->addr = (uintptr_t)segment->addr;
+	walk->left_bytes = segment->length_bytes;
+}
+
 void rbx_segment_first(struct rbx_segment_walk *walk,
 		       const struct rbx_request *request)
 {
-	walk->segment = request->segments;
-	walk->mr = rbx_buffers_first_mr(request);
-	walk->done_bytes = 0;
-}
-
-/* Whether the next registration belongs to this segment. If two segments are equal and
- * one has a registration, either may use it: it covers the same memory. */
-static bool has_mr(const struct rbx_segment_walk *walk)
-{
-	return walk->mr && !walk->segment->region &&
-	       walk->mr->addr == walk->segment->addr &&
-	       walk->mr->length_bytes == walk->segment->length_bytes;
+	walk->segments = request->segments;
+	walk->segment = 0;
+	walk->segments_count = walk->segments ? (uint16_t)request->segments_count : 0;
+	walk->key = rbx_buffers_keys(request);
+	if (walk->segments) {
+		segment_begin(walk);
+		return;
+	}
+	walk->addr = (uintptr_t)request->buf;
+	walk->left_bytes = request->length_bytes;
 }
 
 void rbx_segment_skip(struct rbx_segment_walk *walk, uint32_t length_bytes)
 {
 	while (length_bytes) {
-		uint32_t step = RBX_MIN(length_bytes, rbx_segment_left(walk));
+		uint32_t left_bytes = rbx_segment_left(walk);
+		uint32_t step = RBX_MIN(length_bytes, left_bytes);
 
 		length_bytes -= step;
-		walk->done_bytes += step;
-		if (rbx_segment_left(walk))
+		walk->addr += step;
+		walk->left_bytes -= step;
+		if (step < left_bytes)
+			return;
+		if (rbx_segment_has_key(walk))
+			walk->key = walk->key->next;
+		if (walk->left_bytes)
 			continue;
-		if (has_mr(walk))
-			walk->mr = walk->mr->next;
-		walk->segment++;
-		walk->done_bytes = 0;
+		if (++walk->segment < walk->segments_count)
+			segment_begin(walk);
 	}
 }
 
 uint32_t rbx_segment_lkey(const struct rbx_segment_walk *walk,
 			  uint8_t *fragment_flags)
 {
-	const struct rbx_segment *segment = walk->segment;
+	const struct rbx_segment *segment = walk->segments ? &walk->segments[walk->segment] : NULL;
 	uint32_t lkey;
 
-	if (segment->region && rbx_region_covers(segment->region, segment->addr,
-						 segment->length_bytes, &lkey)) {
+	if (segment && segment->region &&
+	    rbx_region_covers(segment->region, segment->addr, segment->length_bytes, &lkey)) {
 		*fragment_flags |= RBX_FRAGMENT_HAS_LKEY;
 		return lkey;
 	}
-	if (!has_mr(walk))
+	if (!rbx_segment_has_key(walk))
 		return 0;
 	*fragment_flags |= RBX_FRAGMENT_HAS_LKEY;
-	return walk->mr->lkey;
+	return walk->key->lkey;
 }
 
 void rbx_segments_gather(struct rbx_segment_walk walk, void *to,
@@ -138,11 +149,16 @@ int rbx_segments_check(const struct rbx_request *request)
 uint32_t rbx_segments_pieces(const struct rbx_request *request,
 			     uint32_t length_max_bytes)
 {
-	uint64_t count = 0;
-	uint32_t i;
+	uint32_t left_bytes = request->length_bytes, count = 0;
+	struct rbx_segment_walk walk;
 
-	for (i = 0; i < request->segments_count; i++)
-		count += ((uint64_t)request->segments[i].length_bytes +
-			  length_max_bytes - 1) / length_max_bytes;
-	return (uint32_t)count;
+	rbx_segment_first(&walk, request);
+	while (left_bytes) {
+		uint32_t step = RBX_MIN(rbx_segment_left(&walk), left_bytes);
+
+		count += (uint32_t)(((uint64_t)step + length_max_bytes - 1) / length_max_bytes);
+		rbx_segment_skip(&walk, step);
+		left_bytes -= step;
+	}
+	return count;
 }

@@ -4,31 +4,31 @@
  *
  * A source tells so:
  *
- *	rbx_monitor_tell_begin()	look-ups wait from now on
+ *	rbx_memory_monitor_tell_begin()	look-ups wait from now on
  *	learn of the change, so that the thread that makes it may go on
- *	rbx_monitor_tell()		once for each range
- *	rbx_monitor_tell_end()
+ *	rbx_memory_monitor_tell()		once for each range
+ *	rbx_memory_monitor_tell_end()
  */
 #ifndef RBX_LIB_MONITOR_INTERNAL_H
 #define RBX_LIB_MONITOR_INTERNAL_H
 
 #include "lib/monitor/monitor.h"
 
-void rbx_monitor_tell_begin(void);
-void rbx_monitor_tell(uintptr_t start, uintptr_t end);
+void rbx_memory_monitor_tell_begin(void);
+void rbx_memory_monitor_tell(uintptr_t start, uintptr_t end);
 /* The same, of pages that the kernel discards only after it was told (userfaultfd.c). */
-void rbx_monitor_tell_early(uintptr_t start, uintptr_t end);
+void rbx_memory_monitor_tell_early(uintptr_t start, uintptr_t end);
 /* Memory has come here from elsewhere by mremap(). The kernel goes on watching it. */
-void rbx_monitor_moved(uintptr_t start, uintptr_t end);
-void rbx_monitor_tell_end(void);
+void rbx_memory_monitor_moved(uintptr_t start, uintptr_t end);
+void rbx_memory_monitor_tell_end(void);
 
 /* Who watches takes the lock behind those that tell. */
-void rbx_monitor_lock_to_watch(void);
-void rbx_monitor_unlock_to_watch(void);
+void rbx_memory_monitor_lock_to_watch(void);
+void rbx_memory_monitor_unlock_to_watch(void);
 /* Whether pages of the range may still be discarded. The lock is held. */
-bool rbx_monitor_is_in_doubt(uintptr_t start, uintptr_t end);
+bool rbx_memory_monitor_is_in_doubt(uintptr_t start, uintptr_t end);
 /* False in a child of fork(): it has no listener of its parent. The lock is held. */
-bool rbx_monitor_is_listening(const struct rbx_monitor_listener *listener);
+bool rbx_memory_monitor_is_listening(const struct rbx_memory_monitor_listener *listener);
 
 /* Start and stop the source. 0 or -errno with a text that says how to mend it. */
 int rbx_userfaultfd_open(char *text, size_t size_bytes);

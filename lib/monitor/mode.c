@@ -6,19 +6,19 @@
 #include "lib/error.h"
 #include "lib/monitor/monitor.h"
 
-int rbx_monitor_mode_parse(const char *text, enum rbx_monitor_mode *mode)
+int rbx_memory_monitor_mode_parse(const char *text, enum rbx_memory_monitor_mode *mode)
 {
 	static const char *const names[] = {
-		[RBX_MONITOR_AUTO] = "auto",
-		[RBX_MONITOR_USERFAULTFD] = "userfaultfd",
-		[RBX_MONITOR_HOOKS] = "hooks",
-		[RBX_MONITOR_NONE] = "none",
+		[RBX_MEMORY_MONITOR_AUTO] = "auto",
+		[RBX_MEMORY_MONITOR_USERFAULTFD] = "userfaultfd",
+		[RBX_MEMORY_MONITOR_HOOKS] = "hooks",
+		[RBX_MEMORY_MONITOR_NONE] = "none",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (strcmp(names[i], text) != 0)
 			continue;
-		*mode = (enum rbx_monitor_mode)i;
+		*mode = (enum rbx_memory_monitor_mode)i;
 		return 0;
 	}
 	return rbx_error(-EINVAL, "memory_monitor=%s: must be one of auto|userfaultfd|hooks|none",

@@ -58,7 +58,7 @@ static struct {
 	uint32_t userfaultfd_users;
 	uint32_t listeners_count;
 	uint32_t doubts_count;
-	struct rbx_monitor_listener *listeners[RBX_MONITOR_LISTENERS_MAX];
+	struct rbx_memory_monitor_listener *listeners[RBX_MEMORY_MONITOR_LISTENERS_MAX];
 	struct doubt doubts[DOUBTS_MAX];
 } monitor = {
 	.source_lock = PTHREAD_MUTEX_INITIALIZER,
@@ -67,7 +67,7 @@ static struct {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 };
 
-uint32_t rbx_monitor_telling;
+uint32_t rbx_memory_monitor_telling;
 
 static bool overlaps(const struct range *range, uintptr_t start, uintptr_t end)
 {
@@ -86,13 +86,13 @@ static void lock_to_tell(void)
  * has to be woken. The thread that has this lock keeps the crowd's, too. So a thread that
  * tells finds the next one's free, and while it waits with that, nobody can pass.
  */
-void rbx_monitor_lock_to_watch(void)
+void rbx_memory_monitor_lock_to_watch(void)
 {
 	pthread_mutex_lock(&monitor.crowd_lock);
 	lock_to_tell();
 }
 
-void rbx_monitor_unlock_to_watch(void)
+void rbx_memory_monitor_unlock_to_watch(void)
 {
 	pthread_mutex_unlock(&monitor.lock);
 	pthread_mutex_unlock(&monitor.crowd_lock);
@@ -103,22 +103,22 @@ void rbx_monitor_unlock_to_watch(void)
  * knows the change to be over must find the gate closed, or all told. The exchange is ordered
  * before the system call that follows by that call itself.
  */
-void rbx_monitor_tell_begin(void)
+void rbx_memory_monitor_tell_begin(void)
 {
 	lock_to_tell();
-	RBX_EXCHANGE(&rbx_monitor_telling, 1);
+	RBX_EXCHANGE(&rbx_memory_monitor_telling, 1);
 }
 
-void rbx_monitor_tell(uintptr_t start, uintptr_t end)
+void rbx_memory_monitor_tell(uintptr_t start, uintptr_t end)
 {
 	for (uint32_t i = 0; i < monitor.listeners_count; i++)
 		monitor.listeners[i]->changed(monitor.listeners[i], start, end);
 }
 
-/* Pair: the acquire of rbx_monitor_gate(), which then sees what changed() has written. */
-void rbx_monitor_tell_end(void)
+/* Pair: the acquire of rbx_memory_monitor_gate(), which then sees what changed() has written. */
+void rbx_memory_monitor_tell_end(void)
 {
-	RBX_STORE_RELEASE(&rbx_monitor_telling, 0);
+	RBX_STORE_RELEASE(&rbx_memory_monitor_telling, 0);
 	pthread_mutex_unlock(&monitor.lock);
 }
 
@@ -128,7 +128,7 @@ static void widen(struct range *range, uintptr_t start, uintptr_t end)
 	range->end = RBX_MAX(range->end, end);
 }
 
-void rbx_monitor_tell_early(uintptr_t start, uintptr_t end)
+void rbx_memory_monitor_tell_early(uintptr_t start, uintptr_t end)
 {
 	struct doubt *doubt = &monitor.doubts[DOUBTS_MAX - 1];
 
@@ -138,10 +138,10 @@ void rbx_monitor_tell_early(uintptr_t start, uintptr_t end)
 	}
 	widen(&doubt->range, start, end);
 	doubt->until_ns = 0;
-	rbx_monitor_tell(start, end);
+	rbx_memory_monitor_tell(start, end);
 }
 
-bool rbx_monitor_is_in_doubt(uintptr_t start, uintptr_t end)
+bool rbx_memory_monitor_is_in_doubt(uintptr_t start, uintptr_t end)
 {
 	bool is_changing = monitor.doubts_count != 0 && rbx_userfaultfd_is_changing();
 	uint64_t now_ns = monitor.doubts_count != 0 ? rbx_now_ns() : 0;
@@ -162,18 +162,18 @@ bool rbx_monitor_is_in_doubt(uintptr_t start, uintptr_t end)
 	return found;
 }
 
-void rbx_monitor_wait(void)
+void rbx_memory_monitor_wait(void)
 {
 	pthread_mutex_lock(&monitor.lock);
 	pthread_mutex_unlock(&monitor.lock);
 }
 
-bool rbx_monitor_is_settled(struct rbx_monitor_listener *listener)
+bool rbx_memory_monitor_is_settled(struct rbx_memory_monitor_listener *listener)
 {
-	if (listener->source == RBX_MONITOR_USERFAULTFD && rbx_userfaultfd_is_changing())
+	if (listener->source == RBX_MEMORY_MONITOR_USERFAULTFD && rbx_userfaultfd_is_changing())
 		return false;
 	/* After it: a change that was over at that time is told by now, or being told. */
-	rbx_monitor_gate();
+	rbx_memory_monitor_gate();
 	return true;
 }
 
@@ -189,7 +189,7 @@ static void child_begins(void)
 	monitor.listeners_count = 0;
 	rbx_watches_clear();
 	monitor.doubts_count = 0;
-	RBX_STORE_RELEASE(&rbx_monitor_telling, 0);
+	RBX_STORE_RELEASE(&rbx_memory_monitor_telling, 0);
 }
 
 static void register_child_begins(void)
@@ -229,7 +229,7 @@ static void drop_userfaultfd(void)
 	pthread_mutex_unlock(&monitor.source_lock);
 }
 
-int rbx_monitor_try_userfaultfd(char *text, size_t size_bytes)
+int rbx_memory_monitor_try_userfaultfd(char *text, size_t size_bytes)
 {
 	int err = take_userfaultfd(text, size_bytes);
 
@@ -238,38 +238,39 @@ int rbx_monitor_try_userfaultfd(char *text, size_t size_bytes)
 	return err;
 }
 
-static int choose_source(struct rbx_monitor_listener *listener, enum rbx_monitor_mode mode)
+static int choose_source(struct rbx_memory_monitor_listener *listener,
+			 enum rbx_memory_monitor_mode mode)
 {
 	char text[sizeof(listener->why) - 32];
 	int err;
 
-	listener->source = RBX_MONITOR_NONE;
-	if (mode == RBX_MONITOR_NONE) {
+	listener->source = RBX_MEMORY_MONITOR_NONE;
+	if (mode == RBX_MEMORY_MONITOR_NONE) {
 		snprintf(listener->why, sizeof(listener->why), "none, as asked for");
 		return 0;
 	}
 	err = take_userfaultfd(text, sizeof(text));
 	if (!err) {
-		listener->source = RBX_MONITOR_USERFAULTFD;
+		listener->source = RBX_MEMORY_MONITOR_USERFAULTFD;
 		snprintf(listener->why, sizeof(listener->why), "userfaultfd, tried by an event");
 		return 0;
 	}
 	snprintf(listener->why, sizeof(listener->why), "none; %s", text);
-	return mode == RBX_MONITOR_AUTO ? 0 : rbx_error(err, "memory_monitor=userfaultfd: %s", text);
+	return mode == RBX_MEMORY_MONITOR_AUTO ? 0 : rbx_error(err, "memory_monitor=userfaultfd: %s", text);
 }
 
-static void drop_source(const struct rbx_monitor_listener *listener)
+static void drop_source(const struct rbx_memory_monitor_listener *listener)
 {
-	if (listener->source == RBX_MONITOR_USERFAULTFD)
+	if (listener->source == RBX_MEMORY_MONITOR_USERFAULTFD)
 		drop_userfaultfd();
 }
 
-static int add_listener(struct rbx_monitor_listener *listener)
+static int add_listener(struct rbx_memory_monitor_listener *listener)
 {
 	int err = -ENOSPC;
 
 	pthread_mutex_lock(&monitor.lock);
-	if (monitor.listeners_count < RBX_MONITOR_LISTENERS_MAX) {
+	if (monitor.listeners_count < RBX_MEMORY_MONITOR_LISTENERS_MAX) {
 		monitor.listeners[monitor.listeners_count++] = listener;
 		err = 0;
 	}
@@ -277,12 +278,13 @@ static int add_listener(struct rbx_monitor_listener *listener)
 	return err;
 }
 
-int rbx_monitor_listen(struct rbx_monitor_listener *listener, enum rbx_monitor_mode mode)
+int rbx_memory_monitor_listen(struct rbx_memory_monitor_listener *listener,
+			      enum rbx_memory_monitor_mode mode)
 {
 	int err;
 
 	RBX_ASSERT(listener->changed);
-	if (mode == RBX_MONITOR_HOOKS)
+	if (mode == RBX_MEMORY_MONITOR_HOOKS)
 		return rbx_error(-ENOTSUP, "memory_monitor=hooks: there are none in this version");
 	watch_forks();
 	err = choose_source(listener, mode);
@@ -292,10 +294,10 @@ int rbx_monitor_listen(struct rbx_monitor_listener *listener, enum rbx_monitor_m
 		return 0;
 	drop_source(listener);
 	return rbx_error(-ENOSPC, "a process can have %u contexts that cache registrations",
-			 RBX_MONITOR_LISTENERS_MAX);
+			 RBX_MEMORY_MONITOR_LISTENERS_MAX);
 }
 
-bool rbx_monitor_is_listening(const struct rbx_monitor_listener *listener)
+bool rbx_memory_monitor_is_listening(const struct rbx_memory_monitor_listener *listener)
 {
 	uint32_t i = 0;
 
@@ -305,7 +307,7 @@ bool rbx_monitor_is_listening(const struct rbx_monitor_listener *listener)
 }
 
 /* False in a child of fork(): it has no listener of its parent. */
-static bool remove_listener(const struct rbx_monitor_listener *listener)
+static bool remove_listener(const struct rbx_memory_monitor_listener *listener)
 {
 	bool found = false;
 
@@ -319,7 +321,7 @@ static bool remove_listener(const struct rbx_monitor_listener *listener)
 	return found;
 }
 
-void rbx_monitor_leave(struct rbx_monitor_listener *listener)
+void rbx_memory_monitor_leave(struct rbx_memory_monitor_listener *listener)
 {
 	if (remove_listener(listener))
 		drop_source(listener);
@@ -332,8 +334,8 @@ int rbx_memory_changed(void *addr, size_t length)
 	if (length == 0 || length > UINTPTR_MAX - start)
 		return rbx_error(-EINVAL, "rbx_memory_changed: the range must have at least 1 byte and must not wrap around: %zu bytes at %p",
 				 length, addr);
-	rbx_monitor_tell_begin();
-	rbx_monitor_tell(start, start + length);
-	rbx_monitor_tell_end();
+	rbx_memory_monitor_tell_begin();
+	rbx_memory_monitor_tell(start, start + length);
+	rbx_memory_monitor_tell_end();
 	return 0;
 }

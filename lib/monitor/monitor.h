@@ -10,16 +10,16 @@
  *
  * A cache calls, in this order:
  *
- *	once		rbx_monitor_listen()
+ *	once		rbx_memory_monitor_listen()
  *	to register	enter the region in its table, as "being registered"
- *			rbx_monitor_watch()	an error: use the registration once, do not
+ *			rbx_memory_monitor_watch()	an error: use the registration once, do not
  *						cache it
  *			register with the device
  *			under its own lock: if changed() has marked the region, do not cache
  *			it; else it can be looked up from now on
- *	to look up	rbx_monitor_is_settled(); false: this is a miss that is not cached
+ *	to look up	rbx_memory_monitor_is_settled(); false: this is a miss that is not cached
  *			take its own lock and look up
- *	to deregister	rbx_monitor_unwatch(), when the region is out of the table
+ *	to deregister	rbx_memory_monitor_unwatch(), when the region is out of the table
  *
  * The order to register is the point of the whole. If the device came first, an unmap
  * between the two would be told to nobody. If the region were not in the table yet, changed()
@@ -62,19 +62,19 @@
 #include "core/port.h"
 
 /* The contexts of a process that have a cache. */
-#define RBX_MONITOR_LISTENERS_MAX 64u
+#define RBX_MEMORY_MONITOR_LISTENERS_MAX 64u
 /* Regions that are cached at once, of all caches. A region more is not cached. */
-#define RBX_MONITOR_WATCHES_MAX 16384u
+#define RBX_MEMORY_MONITOR_WATCHES_MAX 16384u
 
 /* The option memory_monitor. */
-enum rbx_monitor_mode {
-	RBX_MONITOR_AUTO, /* userfaultfd if it works, else none */
-	RBX_MONITOR_USERFAULTFD,
-	RBX_MONITOR_HOOKS,
-	RBX_MONITOR_NONE,
+enum rbx_memory_monitor_mode {
+	RBX_MEMORY_MONITOR_AUTO, /* userfaultfd if it works, else none */
+	RBX_MEMORY_MONITOR_USERFAULTFD,
+	RBX_MEMORY_MONITOR_HOOKS,
+	RBX_MEMORY_MONITOR_NONE,
 };
 
-struct rbx_monitor_listener {
+struct rbx_memory_monitor_listener {
 	/*
 	 * Bytes from start to before end are no longer what they were, or will soon not be.
 	 * Regions that overlap them must not be found any more. A region that is being
@@ -86,25 +86,27 @@ struct rbx_monitor_listener {
 	 * takes may be held by a thread that does one of these. For a thread in free() may
 	 * hold a lock of malloc while it waits in munmap() for this very call.
 	 */
-	void (*changed)(struct rbx_monitor_listener *listener, uintptr_t start, uintptr_t end);
-	enum rbx_monitor_mode source; /* set by listen(): which one is used; never AUTO */
+	void (*changed)(struct rbx_memory_monitor_listener *listener, uintptr_t start,
+			uintptr_t end);
+	enum rbx_memory_monitor_mode source; /* set by listen(): which one is used; never AUTO */
 	char why[192]; /* set by listen(): the choice and its reason, for rbx_describe() */
 };
 
 /* 0, or -EINVAL: rbx_last_error() names the values that there are. */
-int rbx_monitor_mode_parse(const char *text, enum rbx_monitor_mode *mode);
+int rbx_memory_monitor_mode_parse(const char *text, enum rbx_memory_monitor_mode *mode);
 
 /*
  * Starts to tell a listener; changed must be set. Blocks for system calls. 0; -ENOSPC: there
  * are too many; else -errno if the wanted source does not work, with rbx_last_error() that
  * says how to mend it. AUTO never fails for want of a source.
  */
-int rbx_monitor_listen(struct rbx_monitor_listener *listener, enum rbx_monitor_mode mode);
+int rbx_memory_monitor_listen(struct rbx_memory_monitor_listener *listener,
+			      enum rbx_memory_monitor_mode mode);
 
 /* Stops it. When it returns, changed() does not run and never will. Must not be called if
  * listen() failed. Its watches must have been ended before. The last one waits for the
  * changes that are under way, and takes some microseconds for each mapping of the process. */
-void rbx_monitor_leave(struct rbx_monitor_listener *listener);
+void rbx_memory_monitor_leave(struct rbx_memory_monitor_listener *listener);
 
 /*
  * Watches memory from now on. The caller must keep the memory mapped meanwhile. May block
@@ -114,23 +116,23 @@ void rbx_monitor_leave(struct rbx_monitor_listener *listener);
  *	-EFAULT		some of it is not mapped
  *	-EOPNOTSUPP	a file or shared memory is mapped there, the range cuts a page of
  *			MAP_HUGETLB in two, or nothing tells of changes
- *	-ENOSPC		there are RBX_MONITOR_WATCHES_MAX already
+ *	-ENOSPC		there are RBX_MEMORY_MONITOR_WATCHES_MAX already
  *	-errno		of the kernel, such as -ENOMEM if there would be too many mappings
  */
-int rbx_monitor_watch(struct rbx_monitor_listener *listener, const void *addr,
-		      size_t length_bytes);
+int rbx_memory_monitor_watch(struct rbx_memory_monitor_listener *listener, const void *addr,
+			     size_t length_bytes);
 
 /* Ends a watch that succeeded, with the same arguments. Other watches of the same memory
  * remain. Must not be called in changed(). In a child of fork() it does nothing, as
  * leave(): the watches are its parent's. */
-void rbx_monitor_unwatch(struct rbx_monitor_listener *listener, const void *addr,
-			 size_t length_bytes);
+void rbx_memory_monitor_unwatch(struct rbx_memory_monitor_listener *listener, const void *addr,
+				size_t length_bytes);
 
-/* See rbx_monitor_gate(). */
-extern uint32_t rbx_monitor_telling;
+/* See rbx_memory_monitor_gate(). */
+extern uint32_t rbx_memory_monitor_telling;
 
 /* Waits until the listeners know of each change that has been read. */
-void rbx_monitor_wait(void);
+void rbx_memory_monitor_wait(void);
 
 /*
  * What has to be known before a look-up: every change whose call has returned, in any thread,
@@ -143,25 +145,25 @@ void rbx_monitor_wait(void);
  *
  * This is not enough for an address that is used again. The kernel may give the unmapped
  * addresses to another thread before the first thread has returned from munmap(), or even
- * before the event can be read. rbx_monitor_is_settled() knows this, too.
+ * before the event can be read. rbx_memory_monitor_is_settled() knows this, too.
  */
-static inline void rbx_monitor_gate(void)
+static inline void rbx_memory_monitor_gate(void)
 {
-	if (RBX_LOAD_ACQUIRE(&rbx_monitor_telling))
-		rbx_monitor_wait();
+	if (RBX_LOAD_ACQUIRE(&rbx_memory_monitor_telling))
+		rbx_memory_monitor_wait();
 }
 
 /*
  * The gate, and whether no change is under way in the kernel. A look-up that finds false must
  * not hit. For a system call that only reads a counter (a fraction of a microsecond), it
- * closes the window that rbx_monitor_gate() leaves: the kernel raises the counter before it
+ * closes the window that rbx_memory_monitor_gate() leaves: the kernel raises the counter before it
  * unmaps, with the lock of the address space held. So a thread that got the same address
  * again by mmap() finds it raised, or the change told.
  */
-bool rbx_monitor_is_settled(struct rbx_monitor_listener *listener);
+bool rbx_memory_monitor_is_settled(struct rbx_memory_monitor_listener *listener);
 
 /* Whether userfaultfd can be used here, tried by an event that arrives. 0, or -errno with
  * what is wrong and how to mend it in text. */
-int rbx_monitor_try_userfaultfd(char *text, size_t size_bytes);
+int rbx_memory_monitor_try_userfaultfd(char *text, size_t size_bytes);
 
 #endif

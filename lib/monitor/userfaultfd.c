@@ -70,16 +70,16 @@ static void handle(const struct uffd_msg *message)
 {
 	switch (message->event) {
 	case UFFD_EVENT_UNMAP:
-		rbx_monitor_tell(message->arg.remove.start, message->arg.remove.end);
+		rbx_memory_monitor_tell(message->arg.remove.start, message->arg.remove.end);
 		break;
 	case UFFD_EVENT_REMAP:
-		rbx_monitor_tell(message->arg.remap.from,
-				 message->arg.remap.from + message->arg.remap.len);
-		rbx_monitor_moved(message->arg.remap.to,
-				  message->arg.remap.to + message->arg.remap.len);
+		rbx_memory_monitor_tell(message->arg.remap.from,
+					message->arg.remap.from + message->arg.remap.len);
+		rbx_memory_monitor_moved(message->arg.remap.to,
+					 message->arg.remap.to + message->arg.remap.len);
 		break;
 	case UFFD_EVENT_REMOVE:
-		rbx_monitor_tell_early(message->arg.remove.start, message->arg.remove.end);
+		rbx_memory_monitor_tell_early(message->arg.remove.start, message->arg.remove.end);
 		break;
 	default:
 		/* Nothing is protected, so there is no fault; no other event was asked for. */
@@ -93,12 +93,27 @@ static void read_events(void)
 	struct uffd_msg messages[BATCH];
 	ssize_t bytes;
 
-	rbx_monitor_tell_begin();
+	rbx_memory_monitor_tell_begin();
 	bytes = read(source.fd, messages, sizeof(messages));
 	for (ssize_t at = 0; at + (ssize_t)sizeof(messages[0]) <= bytes;
 	     at += (ssize_t)sizeof(messages[0]))
 		handle(&messages[at / (ssize_t)sizeof(messages[0])]);
-	rbx_monitor_tell_end();
+	rbx_memory_monitor_tell_end();
+}
+
+/*
+ * The kernel counts the changes of watched memory that are under way. The count goes up with
+ * the lock of the address space held, before anything is unmapped. It goes down when the
+ * waiting thread runs again after its event was read. There is no call to ask for it. But
+ * UFFDIO_WRITEPROTECT looks at it first, and fails with EAGAIN unless it is 0. For a range of no
+ * bytes it then does nothing but to fail with EINVAL. It could fail with EFAULT for want of a
+ * range, but a fault of the kernel takes three times as long as all the rest.
+ */
+static int changes_errno(void)
+{
+	static struct uffdio_writeprotect nothing;
+
+	return ioctl(source.fd, UFFDIO_WRITEPROTECT, &nothing) ? errno : 0;
 }
 
 /* The kernel has nothing to watch any more. The events of changes that are under way must be
@@ -107,7 +122,8 @@ static void read_the_last(void)
 {
 	struct pollfd event = { .fd = source.fd, .events = POLLIN };
 
-	while (rbx_userfaultfd_is_changing())
+	/* If the kernel does not say that there are any, none is waited for. */
+	while (changes_errno() == EAGAIN)
 		if (poll(&event, 1, LAST_MS) == 1)
 			read_events();
 }
@@ -212,11 +228,11 @@ static void watch_the_unmap(struct trial *trial)
 {
 	struct pollfd event = { .fd = source.fd, .events = POLLIN };
 
-	rbx_monitor_tell_begin();
+	rbx_memory_monitor_tell_begin();
 	pthread_mutex_unlock(&trial->start);
 	trial->was_told = poll(&event, 1, TRIAL_MS) == 1;
 	trial->was_counted = rbx_userfaultfd_is_changing();
-	rbx_monitor_tell_end();
+	rbx_memory_monitor_tell_end();
 	pthread_join(trial->thread, NULL);
 	trial->was_counted = trial->was_counted && !rbx_userfaultfd_is_changing();
 }
@@ -334,14 +350,7 @@ int rbx_userfaultfd_unregister(uintptr_t start, uintptr_t end)
 	return ioctl(source.fd, UFFDIO_UNREGISTER, &range) ? -errno : 0;
 }
 
-/*
- * The kernel counts the changes of watched memory that are under way. The count goes up with
- * the lock of the address space held, before anything is unmapped. It goes down when the
- * waiting thread runs again after its event was read. There is no call to ask for it. But
- * UFFDIO_WRITEPROTECT looks at it first, and fails with EAGAIN unless it is 0. Without an
- * argument it then does nothing but to fail with EFAULT.
- */
 bool rbx_userfaultfd_is_changing(void)
 {
-	return ioctl(source.fd, UFFDIO_WRITEPROTECT, NULL) && errno != EFAULT;
+	return changes_errno() != EINVAL;
 }

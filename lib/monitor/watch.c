@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * watch.c - what is watched for the listeners: rbx_monitor_watch(), and what is given back.
+ * watch.c - what is watched for the listeners: rbx_memory_monitor_watch(), and what is given back.
  *
  * The kernel only knows whether a page is watched. When a watch ends, only the parts that no
  * other watch covers are given back to the kernel. So whatever is watched in the kernel and
@@ -60,9 +60,9 @@ static bool give_back_range(uintptr_t start, uintptr_t end)
 	bool is_refused = false;
 
 	while (start < end) {
-		rbx_monitor_lock_to_watch();
+		rbx_memory_monitor_lock_to_watch();
 		start = give_back_some(start, end, &is_refused);
-		rbx_monitor_unlock_to_watch();
+		rbx_memory_monitor_unlock_to_watch();
 	}
 	return !is_refused;
 }
@@ -104,7 +104,7 @@ static void give_back(struct pages pages)
 }
 
 /* No watch was meant for the new place. There may be some by now. */
-void rbx_monitor_moved(uintptr_t start, uintptr_t end)
+void rbx_memory_monitor_moved(uintptr_t start, uintptr_t end)
 {
 	struct pages pages = { start, end };
 	bool is_refused = false;
@@ -116,15 +116,16 @@ void rbx_monitor_moved(uintptr_t start, uintptr_t end)
 
 /* The doubt is asked first, and the kernel's lock of the address space is taken after that,
  * by the registration: a thread that discards, and was seen to run, is through by then. */
-static int watch_locked(const struct rbx_monitor_listener *listener, const struct pages *pages)
+static int watch_locked(const struct rbx_memory_monitor_listener *listener,
+			const struct pages *pages)
 {
 	int err;
 
-	if (!rbx_monitor_is_listening(listener))
+	if (!rbx_memory_monitor_is_listening(listener))
 		return -EOPNOTSUPP;
-	if (rbx_watches_count() == RBX_MONITOR_WATCHES_MAX)
+	if (rbx_watches_count() == RBX_MEMORY_MONITOR_WATCHES_MAX)
 		return -ENOSPC;
-	if (rbx_monitor_is_in_doubt(pages->start, pages->end))
+	if (rbx_memory_monitor_is_in_doubt(pages->start, pages->end))
 		return -EAGAIN;
 	err = rbx_userfaultfd_register(pages->start, pages->end);
 	if (!err)
@@ -147,32 +148,32 @@ static int check_mappings(const struct pages *pages)
 	return !err && count > 1 ? rbx_userfaultfd_register(pages->start, pages->end) : err;
 }
 
-static void end_watch(const struct rbx_monitor_listener *listener, const struct pages *pages)
+static void end_watch(const struct rbx_memory_monitor_listener *listener, const struct pages *pages)
 {
 	bool is_here;
 
-	rbx_monitor_lock_to_watch();
-	is_here = rbx_monitor_is_listening(listener);
+	rbx_memory_monitor_lock_to_watch();
+	is_here = rbx_memory_monitor_is_listening(listener);
 	if (is_here)
 		rbx_watches_remove(pages->start, pages->end);
-	rbx_monitor_unlock_to_watch();
+	rbx_memory_monitor_unlock_to_watch();
 	if (is_here)
 		give_back(*pages);
 }
 
-int rbx_monitor_watch(struct rbx_monitor_listener *listener, const void *addr,
-		      size_t length_bytes)
+int rbx_memory_monitor_watch(struct rbx_memory_monitor_listener *listener, const void *addr,
+			     size_t length_bytes)
 {
 	struct pages pages;
 	int err;
 
-	if (listener->source == RBX_MONITOR_NONE)
+	if (listener->source == RBX_MEMORY_MONITOR_NONE)
 		return -EOPNOTSUPP;
 	if (!pages_of(addr, length_bytes, &pages))
 		return -EFAULT;
-	rbx_monitor_lock_to_watch();
+	rbx_memory_monitor_lock_to_watch();
 	err = watch_locked(listener, &pages);
-	rbx_monitor_unlock_to_watch();
+	rbx_memory_monitor_unlock_to_watch();
 	if (err)
 		return err;
 	err = check_mappings(&pages);
@@ -181,12 +182,12 @@ int rbx_monitor_watch(struct rbx_monitor_listener *listener, const void *addr,
 	return err;
 }
 
-void rbx_monitor_unwatch(struct rbx_monitor_listener *listener, const void *addr,
-			 size_t length_bytes)
+void rbx_memory_monitor_unwatch(struct rbx_memory_monitor_listener *listener, const void *addr,
+				size_t length_bytes)
 {
 	struct pages pages;
 
-	RBX_ASSERT(listener->source != RBX_MONITOR_NONE);
+	RBX_ASSERT(listener->source != RBX_MEMORY_MONITOR_NONE);
 	if (pages_of(addr, length_bytes, &pages))
 		end_watch(listener, &pages);
 }

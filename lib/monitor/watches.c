@@ -13,7 +13,7 @@ struct watch {
 
 static struct {
 	uint32_t count;
-	struct watch watches[RBX_MONITOR_WATCHES_MAX]; /* sorted by start, then by end */
+	struct watch watches[RBX_MEMORY_MONITOR_WATCHES_MAX]; /* sorted by start, then by end */
 } table;
 
 static bool is_before(const struct watch *watch, uintptr_t start, uintptr_t end)
@@ -43,7 +43,7 @@ void rbx_watches_add(uintptr_t start, uintptr_t end)
 	struct watch *watch = &table.watches[place];
 
 	RBX_ASSERT(start < end);
-	RBX_ASSERT(table.count < RBX_MONITOR_WATCHES_MAX);
+	RBX_ASSERT(table.count < RBX_MEMORY_MONITOR_WATCHES_MAX);
 	memmove(watch + 1, watch, (table.count - place) * sizeof(*watch));
 	*watch = (struct watch){ start, end };
 	table.count++;

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* There must be fewer than RBX_MONITOR_WATCHES_MAX. */
+/* There must be fewer than RBX_MEMORY_MONITOR_WATCHES_MAX. */
 void rbx_watches_add(uintptr_t start, uintptr_t end);
 /* It must be there. */
 void rbx_watches_remove(uintptr_t start, uintptr_t end);

@@ -265,7 +265,7 @@ static uint32_t fragments_of(const struct rbx_remote *remote,
 {
 	uint32_t fragment_bytes = remote->peer->ctx->options.fragment_bytes;
 
-	if (request->segments)
+	if (rbx_buffers_are_many(request))
 		return rbx_segments_pieces(request, fragment_bytes);
 	return (uint32_t)(((uint64_t)request->length_bytes + fragment_bytes -
 			   1) / fragment_bytes);
@@ -331,7 +331,7 @@ static uint32_t aim_at_memory(const struct rbx_remote *remote,
 	struct rbx_fragment *fragment = &piece->parts[0].fragment;
 	uint32_t length_bytes;
 
-	if (!request->segments) {
+	if (!rbx_buffers_are_many(request)) {
 		length_bytes = aim(remote, request, done_bytes,
 				   request->length_bytes - done_bytes, piece);
 		fragment->local_addr = (uintptr_t)request->buf + done_bytes;
@@ -357,7 +357,7 @@ static void split(const struct rbx_remote *remote, struct rbx_request *request,
 	request->status = 0;
 	rbx_request_stamp(request);
 	request->reserved[1] = fragments_of(remote, request);
-	if (request->segments)
+	if (rbx_buffers_are_many(request))
 		rbx_segment_first(&walk, request);
 	while (done_bytes < request->length_bytes) {
 		struct rbx_piece *piece = rbx_piece_list_take(pieces);
@@ -403,6 +403,26 @@ out_unmark:
 	return err;
 }
 
+/* Requests are cut where regions of the cache meet, too, which takes more pieces than were counted.
+ * If they are not to be had, the requests are registered as wholes. */
+static void regions_cut(struct rbx_remote *remote, struct rbx_request *const requests[],
+			unsigned int count, uint32_t has, struct rbx_piece_list *pieces)
+{
+	struct rbx_context *ctx = remote->peer->ctx;
+	uint64_t now = 0;
+	unsigned int i;
+
+	for (i = 0; ctx->buffers.cache && i < count; i++)
+		now += fragments_of(remote, requests[i]);
+	if (now <= has ||
+	    (now <= remote->pool.count &&
+	     !rbx_piece_pool_take(&remote->pool, (uint32_t)now - has, pieces)))
+		return;
+	for (i = 0; i < count; i++)
+		if (rbx_buffers_keys(requests[i]))
+			rbx_buffers_register_whole(ctx, requests[i]);
+}
+
 static int taken_back(const struct rbx_remote *remote)
 {
 	if (!RBX_LOAD_ORDERED(&remote->is_over))
@@ -442,6 +462,7 @@ int rbx_remote_submit(struct rbx_remote *remote,
 		rbx_requests_end(requests, count);
 		return err;
 	}
+	regions_cut(remote, requests, count, needed, &pieces);
 	for (unsigned int i = 0; i < count; i++)
 		split(remote, requests[i], &pieces, &first, &last);
 	rbx_peer_submit(remote->peer, first, last);

@@ -12,8 +12,6 @@
 
 #include "lib/error.h"
 
-#define NONE UINT32_MAX
-
 static void *page(const struct rbx_bounces *bounces, uint32_t index)
 {
 	return bounces->memory + (size_t)index * RBX_PAGE_BYTES;
@@ -30,7 +28,7 @@ int rbx_bounces_open(struct rbx_bounces *bounces)
 	pthread_mutex_init(&bounces->lock, NULL);
 	for (i = 0; i < RBX_BOUNCES_MAX; i++)
 		bounces->bounces[i].next = i + 1;
-	bounces->bounces[RBX_BOUNCES_MAX - 1].next = NONE;
+	bounces->bounces[RBX_BOUNCES_MAX - 1].next = RBX_BOUNCE_NONE;
 	return 0;
 }
 
@@ -43,15 +41,15 @@ void rbx_bounces_close(struct rbx_bounces *bounces)
 	free(bounces->memory);
 }
 
-/* Takes a chain of so many free pages. The lock is held. */
-static uint32_t take_locked(struct rbx_bounces *bounces, uint32_t count)
+/* Takes a chain of so many free pages, with another one behind it. The lock is held. */
+static uint32_t take_locked(struct rbx_bounces *bounces, uint32_t count, uint32_t rest)
 {
 	uint32_t first = bounces->free_first, last = first, i;
 
 	for (i = 1; i < count; i++)
 		last = bounces->bounces[last].next;
 	bounces->free_first = bounces->bounces[last].next;
-	bounces->bounces[last].next = NONE;
+	bounces->bounces[last].next = rest;
 	return first;
 }
 
@@ -63,7 +61,7 @@ int rbx_bounces_take(struct rbx_bounces *bounces, uint32_t count,
 	RBX_ASSERT(count && count <= RBX_BOUNCES_MAX);
 	pthread_mutex_lock(&bounces->lock);
 	if (count <= RBX_BOUNCES_MAX - bounces->used_count) {
-		*first = take_locked(bounces, count);
+		*first = take_locked(bounces, count, *first);
 		RBX_STORE_RELAXED(&bounces->used_count,
 				  bounces->used_count + count);
 		err = 0;
@@ -85,7 +83,7 @@ void rbx_bounces_give(struct rbx_bounces *bounces, uint32_t first)
 	uint32_t next;
 
 	pthread_mutex_lock(&bounces->lock);
-	for (; first != NONE; first = next) {
+	for (; first != RBX_BOUNCE_NONE; first = next) {
 		next = bounces->bounces[first].next;
 		give_locked(bounces, first);
 	}
@@ -109,14 +107,14 @@ void rbx_bounce_begin(struct rbx_bounces *bounces, uint32_t *first,
 				    piece->length_bytes);
 }
 
-/* NONE: the piece's memory is the request's own. */
+/* RBX_BOUNCE_NONE: the piece's memory is the request's own. */
 static uint32_t index_of(const struct rbx_bounces *bounces,
 			 const struct rbx_piece *piece)
 {
 	uint64_t at_bytes = piece->local_addr - (uintptr_t)bounces->memory;
 
 	if (at_bytes >= (uint64_t)RBX_BOUNCES_MAX * RBX_PAGE_BYTES)
-		return NONE;
+		return RBX_BOUNCE_NONE;
 	return (uint32_t)(at_bytes / RBX_PAGE_BYTES);
 }
 
@@ -130,7 +128,7 @@ void rbx_bounces_end(struct rbx_bounces *bounces,
 			RBX_CONTAINER_OF(node, const struct rbx_piece, node);
 		uint32_t index = index_of(bounces, piece);
 
-		if (index == NONE)
+		if (index == RBX_BOUNCE_NONE)
 			continue;
 		if (piece->kind == RBX_PIECE_READ && !piece->status)
 			rbx_segments_scatter(bounces->bounces[index].from,

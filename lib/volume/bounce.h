@@ -36,7 +36,11 @@ struct rbx_bounces {
 int rbx_bounces_open(struct rbx_bounces *bounces); /* 0 or -ENOMEM */
 void rbx_bounces_close(struct rbx_bounces *bounces);
 
-/* Takes at least one page, as a chain that begins at *first. 0 or -EAGAIN. */
+/* The end of a chain. */
+#define RBX_BOUNCE_NONE UINT32_MAX
+
+/* Takes at least one page, in front of the chain that begins at *first. 0, or -EAGAIN: nothing is
+ * taken. */
 int rbx_bounces_take(struct rbx_bounces *bounces, uint32_t count,
 		     uint32_t *first);
 /* Gives back pages of take() that were not used. */

@@ -138,7 +138,7 @@ static void need_add(const struct rbx_volume *volume, struct need *need,
 {
 	uint32_t pieces_count, bounces_count = 0;
 
-	if (request->segments)
+	if (rbx_buffers_are_many(request))
 		rbx_volume_scatter_count(volume, request, &pieces_count,
 					 &bounces_count);
 	else
@@ -188,6 +188,56 @@ out_unmark:
 	return err;
 }
 
+/* Takes what requests need now, beyond what they have, or nothing. */
+static bool need_more(struct rbx_volume *volume, const struct need *has, const struct need *now,
+		      struct rbx_piece_list *pieces, uint32_t *bounce)
+{
+	struct rbx_piece_list more = { 0 };
+
+	if (now->pieces > has->pieces &&
+	    rbx_piece_pool_take(&volume->control.flow.pool, (uint32_t)(now->pieces - has->pieces),
+				&more))
+		return false;
+	if (now->bounces == has->bounces ||
+	    (now->bounces <= RBX_BOUNCES_MAX &&
+	     !rbx_bounces_take(&volume->bounces, (uint32_t)(now->bounces - has->bounces),
+			       bounce))) {
+		rbx_piece_list_append(pieces, &more);
+		return true;
+	}
+	if (more.first && rbx_piece_pool_give(&volume->control.flow.pool, &more))
+		rbx_volume_fence_look(volume);
+	return false;
+}
+
+/*
+ * Requests are cut where regions of the cache meet, too. That is known only now, and takes more
+ * pieces than were counted. If they are not to be had, the requests are registered as wholes:
+ * they may not fail because of what happens to be in the cache.
+ */
+static void regions_cut(struct rbx_volume *volume, struct rbx_request *const requests[],
+			unsigned int count, const struct need *has,
+			struct rbx_piece_list *pieces, uint32_t *bounce)
+{
+	struct need now = { 0 };
+	bool is_cut = false;
+	unsigned int i;
+
+	for (i = 0; volume->ctx->buffers.cache && i < count; i++)
+		is_cut |= rbx_buffers_keys(requests[i]) != NULL;
+	if (!is_cut)
+		return;
+	for (i = 0; i < count; i++)
+		need_add(volume, &now, requests[i]);
+	if (need_more(volume, has, &now, pieces, bounce))
+		return;
+	for (i = 0; i < count; i++) {
+		if (rbx_buffers_keys(requests[i]))
+			rbx_buffers_register_whole(volume->ctx, requests[i]);
+		need_add(volume, &now, requests[i]);
+	}
+}
+
 /* Takes all that the checked requests need, or nothing. */
 static int need_take(struct rbx_volume *volume,
 		     struct rbx_request *const requests[], unsigned int count,
@@ -206,8 +256,10 @@ static int need_take(struct rbx_volume *volume,
 		goto out_give_pieces;
 	}
 	err = rbx_buffers_register(volume->ctx, requests, count);
-	if (!err)
+	if (!err) {
+		regions_cut(volume, requests, count, need, pieces, bounce);
 		return 0;
+	}
 	if (need->bounces)
 		rbx_bounces_give(&volume->bounces, *bounce);
 out_give_pieces:
@@ -254,7 +306,7 @@ static struct rbx_piece *request_fill(struct rbx_volume *volume,
 {
 	request->status = 0;
 	rbx_request_stamp(request);
-	if (request->segments)
+	if (rbx_buffers_are_many(request))
 		return rbx_volume_scatter(volume, request, piece, bounce);
 	return split(volume, request, piece);
 }
@@ -321,7 +373,7 @@ int rbx_submit(struct rbx_volume *volume, struct rbx_request *const requests[],
 {
 	struct rbx_piece_list pieces = { 0 };
 	struct need need = { 0 };
-	uint32_t bounce = 0;
+	uint32_t bounce = RBX_BOUNCE_NONE;
 	int err;
 
 	if (!volume || !requests || !count || count > RBX_SUBMIT_MAX)

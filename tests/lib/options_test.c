@@ -324,10 +324,10 @@ static void describe_lines_are_options(void **state)
 	(void)state;
 	rbx_describe(ctx, text, sizeof(text));
 	while ((line = strsep(&rest, "\n")) && *line) {
-		if (lines++ < 22)
+		if (lines++ < 26)
 			assert_set(line);
 	}
-	assert_int_equal(lines, 22 + 4);
+	assert_int_equal(lines, 26 + 4);
 	assert_string_equal(options.polling, "adaptive:9:3");
 	rbx_close(ctx);
 }

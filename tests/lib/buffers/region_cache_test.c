@@ -9,6 +9,7 @@
 #include "lib/buffers/region_cache.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -39,7 +40,7 @@ static void open_with(uint64_t pages, uint32_t regions)
 	};
 
 	assert_int_equal(rbx_region_cache_open(&cache, &nic.device, &shape,
-					       RBX_MONITOR_USERFAULTFD), 0);
+					       RBX_MEMORY_MONITOR_USERFAULTFD), 0);
 }
 
 static int set_up(void **state)
@@ -73,9 +74,11 @@ static int take(struct rbx_region_use *use, const uint8_t *addr, size_t bytes)
 	char error[RBX_ERROR_TEXT_MAX];
 	int err;
 
-	do
+	do {
+		while (!rbx_region_cache_is_settled(cache))
+			sched_yield();
 		err = rbx_region_cache_take(cache, use, addr, bytes, error);
-	while (err == -EAGAIN);
+	} while (err == -EAGAIN);
 	return err;
 }
 
@@ -85,7 +88,7 @@ static void expect_read(const struct rbx_region_use *use, const uint8_t *addr, s
 	const uint8_t *at = addr;
 
 	for (uint32_t i = 0; i < use->count; i++) {
-		const struct rbx_mr *mr = rbx_region_cache_mr(cache, use, i);
+		const struct rbx_mr *mr = rbx_region_cache_mr(cache, use->parts[i]);
 		const uint8_t *end = (const uint8_t *)mr->addr + mr->length_bytes;
 
 		assert_true((const uint8_t *)mr->addr <= at && at < end);
@@ -101,7 +104,7 @@ static void use_once(const uint8_t *addr, size_t bytes)
 
 	assert_int_equal(take(&use, addr, bytes), 0);
 	expect_read(&use, addr, bytes);
-	rbx_region_cache_give(cache, &use);
+	rbx_region_cache_give(cache, use.parts, use.count);
 }
 
 /* By the thread of the cache. */
@@ -129,7 +132,7 @@ static void what_is_known_is_not_registered_again(void **state)
 static void only_what_is_missing_is_registered(void **state)
 {
 	uint8_t *memory = map_at(NULL, 8, 2);
-	struct rbx_regions_counters counters;
+	struct rbx_region_cache_counters counters;
 	struct rbx_region_use use;
 
 	(void)state;
@@ -138,11 +141,11 @@ static void only_what_is_missing_is_registered(void **state)
 	assert_int_equal(take(&use, memory, 8 * PAGE), 0);
 	assert_int_equal(use.count, 3);
 	expect_read(&use, memory, 8 * PAGE);
-	rbx_region_cache_give(cache, &use);
+	rbx_region_cache_give(cache, use.parts, use.count);
 	assert_int_equal(nic.pages_alive, 8);
 	rbx_region_cache_counters(cache, &counters);
-	assert_int_equal(counters.partial_hits, 1);
-	assert_int_equal(counters.registrations, 3);
+	assert_int_equal(counters.regions.partial_hits, 1);
+	assert_int_equal(counters.regions.registrations, 3);
 	munmap(memory, 8 * PAGE);
 }
 
@@ -176,7 +179,7 @@ static void what_is_in_use_is_kept_until_it_is_given_back(void **state)
 	map_at(memory, 4, 6);
 	use_once(memory, 4 * PAGE);
 	assert_int_equal(pinning_nic_alive(&nic), 2);
-	rbx_region_cache_give(cache, &use);
+	rbx_region_cache_give(cache, use.parts, use.count);
 	wait_for_alive(1);
 	munmap(memory, 4 * PAGE);
 }
@@ -197,7 +200,7 @@ static void what_changes_while_it_is_registered_is_not_found(void **state)
 	open_with(64, 16);
 	nic.before = discard;
 	assert_int_equal(take(&use, memory, 2 * PAGE), 0);
-	rbx_region_cache_give(cache, &use);
+	rbx_region_cache_give(cache, use.parts, use.count);
 	memset(memory, 8, 2 * PAGE);
 	use_once(memory, 2 * PAGE);
 	assert_int_equal(nic.registered_count, 2);
@@ -239,7 +242,7 @@ static void budgets_hold(void **state)
 	assert_in_range(nic.pages_alive_max, 2, 6);
 	assert_int_equal(take(&use, memory, 6 * PAGE), 0);
 	assert_int_equal(take(&more, memory + 8 * PAGE, PAGE), -ENOBUFS);
-	rbx_region_cache_give(cache, &use);
+	rbx_region_cache_give(cache, use.parts, use.count);
 	use_once(memory + 8 * PAGE, PAGE);
 	munmap(memory, 32 * PAGE);
 }
@@ -290,19 +293,19 @@ static void *second_take(void *arg)
 	if (second.err)
 		return NULL;
 	expect_read(&use, second.memory, PAGE);
-	rbx_region_cache_give(cache, &use);
+	rbx_region_cache_give(cache, use.parts, use.count);
 	return NULL;
 }
 
 /* Another thread wants what this one is registering, and waits for it. */
 static bool second_comes(void)
 {
-	struct rbx_regions_counters counters;
+	struct rbx_region_cache_counters counters;
 
 	assert_int_equal(pthread_create(&second.thread, NULL, second_take, NULL), 0);
 	do
 		rbx_region_cache_counters(cache, &counters);
-	while (!counters.hits);
+	while (!counters.regions.hits);
 	usleep(100 * WAIT_US);
 	return true;
 }
@@ -378,7 +381,7 @@ static void use_some(const uint8_t *area, struct rbx_random *random)
 		return;
 	}
 	expect_read(&use, area + first * PAGE, bytes);
-	rbx_region_cache_give(cache, &use);
+	rbx_region_cache_give(cache, use.parts, use.count);
 }
 
 static void *worker(void *arg)
@@ -402,7 +405,7 @@ static void *worker(void *arg)
 static void nobody_reads_what_has_changed(void **state)
 {
 	pthread_t threads[THREADS];
-	struct rbx_regions_counters counters;
+	struct rbx_region_cache_counters counters;
 
 	(void)state;
 	open_with(64, 20);
@@ -413,7 +416,8 @@ static void nobody_reads_what_has_changed(void **state)
 		pthread_join(threads[i], NULL);
 	assert_in_range(nic.pages_alive_max, 20, 64);
 	rbx_region_cache_counters(cache, &counters);
-	assert_true(counters.hits && counters.partial_hits && counters.misses);
+	assert_true(counters.regions.hits && counters.regions.partial_hits &&
+		    counters.regions.misses);
 	munmap(common, AREA_PAGES * PAGE);
 }
 

@@ -59,7 +59,7 @@ int ioctl(int fd, unsigned long request, ...)
 		return -1;
 	}
 	if (request == UFFDIO_WRITEPROTECT && kernel.counts_nothing) {
-		errno = EFAULT;
+		errno = EINVAL;
 		return -1;
 	}
 	if (IS_QUERY(request))

@@ -32,10 +32,10 @@ static void auto_takes_userfaultfd(void **state)
 	struct stand_in other;
 
 	(void)state;
-	stand_in_open(&cache, RBX_MONITOR_AUTO);
-	stand_in_open(&other, RBX_MONITOR_USERFAULTFD);
-	assert_int_equal(cache.listener.source, RBX_MONITOR_USERFAULTFD);
-	assert_int_equal(other.listener.source, RBX_MONITOR_USERFAULTFD);
+	stand_in_open(&cache, RBX_MEMORY_MONITOR_AUTO);
+	stand_in_open(&other, RBX_MEMORY_MONITOR_USERFAULTFD);
+	assert_int_equal(cache.listener.source, RBX_MEMORY_MONITOR_USERFAULTFD);
+	assert_int_equal(other.listener.source, RBX_MEMORY_MONITOR_USERFAULTFD);
 	assert_non_null(strstr(cache.listener.why, "userfaultfd"));
 	stand_in_close(&cache);
 	stand_in_close(&other);
@@ -48,10 +48,10 @@ static void none_watches_nothing(void **state)
 			     -1, 0);
 
 	(void)state;
-	stand_in_open(&cache, RBX_MONITOR_NONE);
-	assert_int_equal(cache.listener.source, RBX_MONITOR_NONE);
-	assert_int_equal(rbx_monitor_watch(&cache.listener, addr, PAGE), -EOPNOTSUPP);
-	assert_true(rbx_monitor_is_settled(&cache.listener));
+	stand_in_open(&cache, RBX_MEMORY_MONITOR_NONE);
+	assert_int_equal(cache.listener.source, RBX_MEMORY_MONITOR_NONE);
+	assert_int_equal(rbx_memory_monitor_watch(&cache.listener, addr, PAGE), -EOPNOTSUPP);
+	assert_true(rbx_memory_monitor_is_settled(&cache.listener));
 	assert_int_equal(rbx_memory_changed(addr, PAGE), 0);
 	assert_int_equal(stand_in_told(&cache), 1);
 	stand_in_close(&cache);
@@ -62,28 +62,29 @@ static void none_watches_nothing(void **state)
 
 static void listeners_have_a_bound(void **state)
 {
-	static struct stand_in many[RBX_MONITOR_LISTENERS_MAX];
+	static struct stand_in many[RBX_MEMORY_MONITOR_LISTENERS_MAX];
 
 	(void)state;
-	for (uint32_t i = 0; i < RBX_MONITOR_LISTENERS_MAX; i++)
-		stand_in_open(&many[i], RBX_MONITOR_AUTO);
+	for (uint32_t i = 0; i < RBX_MEMORY_MONITOR_LISTENERS_MAX; i++)
+		stand_in_open(&many[i], RBX_MEMORY_MONITOR_AUTO);
 	cache.listener.changed = many[0].listener.changed;
-	assert_int_equal(rbx_monitor_listen(&cache.listener, RBX_MONITOR_AUTO), -ENOSPC);
-	for (uint32_t i = 0; i < RBX_MONITOR_LISTENERS_MAX; i++)
+	assert_int_equal(rbx_memory_monitor_listen(&cache.listener,
+						   RBX_MEMORY_MONITOR_AUTO), -ENOSPC);
+	for (uint32_t i = 0; i < RBX_MEMORY_MONITOR_LISTENERS_MAX; i++)
 		stand_in_close(&many[i]);
 }
 
 static void modes_are_parsed(void **state)
 {
 	static const char *const names[] = { "auto", "userfaultfd", "hooks", "none" };
-	enum rbx_monitor_mode mode;
+	enum rbx_memory_monitor_mode mode;
 
 	(void)state;
 	for (unsigned int i = 0; i < 4; i++) {
-		assert_int_equal(rbx_monitor_mode_parse(names[i], &mode), 0);
+		assert_int_equal(rbx_memory_monitor_mode_parse(names[i], &mode), 0);
 		assert_int_equal(mode, i);
 	}
-	assert_int_equal(rbx_monitor_mode_parse("uffd", &mode), -EINVAL);
+	assert_int_equal(rbx_memory_monitor_mode_parse("uffd", &mode), -EINVAL);
 	assert_string_equal(rbx_last_error(),
 			    "memory_monitor=uffd: must be one of auto|userfaultfd|hooks|none");
 }
@@ -111,14 +112,14 @@ static int look_at_refused(void)
 
 	cache.listener.changed = NULL;
 	forbid_userfaultfd();
-	if (rbx_monitor_try_userfaultfd(text, sizeof(text)) != -EPERM ||
+	if (rbx_memory_monitor_try_userfaultfd(text, sizeof(text)) != -EPERM ||
 	    !strstr(text, "allow userfaultfd"))
 		return 1;
-	stand_in_open(&cache, RBX_MONITOR_AUTO);
-	if (cache.listener.source != RBX_MONITOR_NONE || !strstr(cache.listener.why, "seccomp"))
+	stand_in_open(&cache, RBX_MEMORY_MONITOR_AUTO);
+	if (cache.listener.source != RBX_MEMORY_MONITOR_NONE || !strstr(cache.listener.why, "seccomp"))
 		return 2;
 	stand_in_close(&cache);
-	if (rbx_monitor_listen(&cache.listener, RBX_MONITOR_USERFAULTFD) != -EPERM ||
+	if (rbx_memory_monitor_listen(&cache.listener, RBX_MEMORY_MONITOR_USERFAULTFD) != -EPERM ||
 	    !strstr(rbx_last_error(), "allow userfaultfd"))
 		return 3;
 	return 0;
@@ -139,11 +140,12 @@ static void refusal_is_told_with_its_fix(void **state)
 /* What a listener is told if there is no source. None may remain open. */
 static void expect_refused(int err, const char *why)
 {
-	stand_in_open(&cache, RBX_MONITOR_AUTO);
-	assert_int_equal(cache.listener.source, RBX_MONITOR_NONE);
+	stand_in_open(&cache, RBX_MEMORY_MONITOR_AUTO);
+	assert_int_equal(cache.listener.source, RBX_MEMORY_MONITOR_NONE);
 	assert_non_null(strstr(cache.listener.why, why));
 	stand_in_close(&cache);
-	assert_int_equal(rbx_monitor_listen(&cache.listener, RBX_MONITOR_USERFAULTFD), err);
+	assert_int_equal(rbx_memory_monitor_listen(&cache.listener,
+						   RBX_MEMORY_MONITOR_USERFAULTFD), err);
 	assert_non_null(strstr(rbx_last_error(), why));
 }
 
@@ -180,7 +182,7 @@ static void without_descriptors_there_is_no_source(void **state)
 	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	let_open(0);
-	assert_int_equal(rbx_monitor_try_userfaultfd((char[256]){ 0 }, 256), -EMFILE);
+	assert_int_equal(rbx_memory_monitor_try_userfaultfd((char[256]){ 0 }, 256), -EMFILE);
 	let_open(before.rlim_cur);
 }
 
@@ -194,14 +196,14 @@ static void watching_takes_no_descriptor(void **state)
 
 	kernel.has_no_query = *state != NULL;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-	stand_in_open(&cache, RBX_MONITOR_USERFAULTFD);
+	stand_in_open(&cache, RBX_MEMORY_MONITOR_USERFAULTFD);
 	let_open(0);
-	err = rbx_monitor_watch(&cache.listener, addr, PAGE);
+	err = rbx_memory_monitor_watch(&cache.listener, addr, PAGE);
 	let_open(before.rlim_cur);
 	assert_int_equal(err, kernel_has_query() ? 0 : -EMFILE);
 	assert_int_equal(kernel_watches(addr), !err);
 	if (!err)
-		rbx_monitor_unwatch(&cache.listener, addr, PAGE);
+		rbx_memory_monitor_unwatch(&cache.listener, addr, PAGE);
 	stand_in_close(&cache);
 	munmap(addr, PAGE);
 	kernel.has_no_query = false;

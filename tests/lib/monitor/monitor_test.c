@@ -86,7 +86,7 @@ static uint8_t *map_cached(void)
 static int setup(void **state)
 {
 	(void)state;
-	stand_in_open(&cache, RBX_MONITOR_USERFAULTFD);
+	stand_in_open(&cache, RBX_MEMORY_MONITOR_USERFAULTFD);
 	return 0;
 }
 
@@ -284,9 +284,9 @@ static void registering_after_a_discard_is_in_doubt(void **state)
 
 	(void)state;
 	madvise(addr, PAGE, MADV_DONTNEED);
-	assert_int_equal(rbx_monitor_watch(&cache.listener, addr, PAGES * PAGE), -EAGAIN);
-	assert_int_equal(rbx_monitor_watch(&cache.listener, addr + PAGE, PAGE), 0);
-	rbx_monitor_unwatch(&cache.listener, addr + PAGE, PAGE);
+	assert_int_equal(rbx_memory_monitor_watch(&cache.listener, addr, PAGES * PAGE), -EAGAIN);
+	assert_int_equal(rbx_memory_monitor_watch(&cache.listener, addr + PAGE, PAGE), 0);
+	rbx_memory_monitor_unwatch(&cache.listener, addr + PAGE, PAGE);
 	munmap(addr, PAGES * PAGE);
 }
 
@@ -295,7 +295,7 @@ static void watch_in_the_end(uint8_t *addr, size_t bytes)
 {
 	int err;
 
-	while ((err = rbx_monitor_watch(&cache.listener, addr, bytes)) == -EAGAIN)
+	while ((err = rbx_memory_monitor_watch(&cache.listener, addr, bytes)) == -EAGAIN)
 		;
 	assert_int_equal(err, 0);
 }
@@ -309,9 +309,10 @@ static void many_discards_are_all_in_doubt(void **state)
 	watch_in_the_end(addr, DISCARDS * PAGE);
 	for (size_t i = 0; i < DISCARDS; i++)
 		assert_int_equal(madvise(addr + i * PAGE, PAGE, MADV_DONTNEED), 0);
-	assert_int_equal(rbx_monitor_watch(&cache.listener, addr + (DISCARDS - 1) * PAGE, PAGE),
+	assert_int_equal(rbx_memory_monitor_watch(&cache.listener,
+						  addr + (DISCARDS - 1) * PAGE, PAGE),
 			 -EAGAIN);
-	rbx_monitor_unwatch(&cache.listener, addr, DISCARDS * PAGE);
+	rbx_memory_monitor_unwatch(&cache.listener, addr, DISCARDS * PAGE);
 	munmap(addr, DISCARDS * PAGE);
 }
 
@@ -355,13 +356,13 @@ static void detaching_finds_nothing_cached(void **state)
 static void unwatch_leaves_what_others_watch(void **state)
 {
 	uint8_t *addr = map_at(NULL, PAGES, 0);
-	struct rbx_monitor_listener *listener = &cache.listener;
+	struct rbx_memory_monitor_listener *listener = &cache.listener;
 	uint32_t told;
 
 	(void)state;
 	watch_in_the_end(addr, 4 * PAGE);
-	assert_int_equal(rbx_monitor_watch(listener, addr + 2 * PAGE, 4 * PAGE), 0);
-	rbx_monitor_unwatch(listener, addr, 4 * PAGE);
+	assert_int_equal(rbx_memory_monitor_watch(listener, addr + 2 * PAGE, 4 * PAGE), 0);
+	rbx_memory_monitor_unwatch(listener, addr, 4 * PAGE);
 	told = stand_in_told(&cache);
 	munmap(addr, 2 * PAGE);
 	assert_int_equal(stand_in_told(&cache), told);
@@ -369,7 +370,7 @@ static void unwatch_leaves_what_others_watch(void **state)
 	munmap(addr + 5 * PAGE, PAGE);
 	assert_int_equal(stand_in_told(&cache), told + 2);
 	assert_ptr_equal(cache.told_start, addr + 5 * PAGE);
-	rbx_monitor_unwatch(listener, addr + 2 * PAGE, 4 * PAGE);
+	rbx_memory_monitor_unwatch(listener, addr + 2 * PAGE, 4 * PAGE);
 	munmap(addr + 3 * PAGE, 5 * PAGE);
 	assert_int_equal(stand_in_told(&cache), told + 2);
 }
@@ -386,12 +387,12 @@ static void watch_of_bytes_is_of_pages(void **state)
 	munmap(addr + PAGE, PAGE);
 	munmap(addr + 2 * PAGE, PAGE);
 	assert_int_equal(stand_in_told(&cache), told + 2);
-	rbx_monitor_unwatch(&cache.listener, addr + PAGE - 1, 2);
+	rbx_memory_monitor_unwatch(&cache.listener, addr + PAGE - 1, 2);
 }
 
 static void what_cannot_be_watched_is_refused(void **state)
 {
-	struct rbx_monitor_listener *listener = &cache.listener;
+	struct rbx_memory_monitor_listener *listener = &cache.listener;
 	int fd = memfd_create("a file", MFD_CLOEXEC);
 	uint8_t *addr = map_at(NULL, PAGES, 0);
 	uint8_t *file;
@@ -400,20 +401,21 @@ static void what_cannot_be_watched_is_refused(void **state)
 	(void)state;
 	assert_int_equal(ftruncate(fd, PAGE), 0);
 	file = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	while ((err = rbx_monitor_watch(listener, file, PAGE)) == -EAGAIN)
+	while ((err = rbx_memory_monitor_watch(listener, file, PAGE)) == -EAGAIN)
 		;
 	assert_int_equal(err, -EOPNOTSUPP);
 	munmap(file, PAGE);
 	close(fd);
 	munmap(addr + PAGE, PAGE);
-	while ((err = rbx_monitor_watch(listener, addr, 3 * PAGE)) == -EAGAIN)
+	while ((err = rbx_memory_monitor_watch(listener, addr, 3 * PAGE)) == -EAGAIN)
 		;
 	assert_int_equal(err, -EFAULT);
-	assert_int_equal(rbx_monitor_watch(listener, addr, 0), -EFAULT);
-	assert_int_equal(rbx_monitor_watch(listener, addr, SIZE_MAX), -EFAULT);
-	assert_int_equal(rbx_monitor_watch(listener, (void *)(UINTPTR_MAX - 99), 50), -EFAULT);
+	assert_int_equal(rbx_memory_monitor_watch(listener, addr, 0), -EFAULT);
+	assert_int_equal(rbx_memory_monitor_watch(listener, addr, SIZE_MAX), -EFAULT);
+	assert_int_equal(rbx_memory_monitor_watch(listener,
+						  (void *)(UINTPTR_MAX - 99), 50), -EFAULT);
 	munmap(addr, PAGES * PAGE);
-	assert_int_not_equal(rbx_monitor_watch(listener, addr, PAGE), 0);
+	assert_int_not_equal(rbx_memory_monitor_watch(listener, addr, PAGE), 0);
 }
 
 static void more_watches_than_there_is_room_for_are_refused(void **state)
@@ -421,11 +423,11 @@ static void more_watches_than_there_is_room_for_are_refused(void **state)
 	uint8_t *addr = map_at(NULL, 1, 0);
 
 	(void)state;
-	for (uint32_t i = 0; i < RBX_MONITOR_WATCHES_MAX; i++)
+	for (uint32_t i = 0; i < RBX_MEMORY_MONITOR_WATCHES_MAX; i++)
 		watch_in_the_end(addr, PAGE);
-	assert_int_equal(rbx_monitor_watch(&cache.listener, addr, PAGE), -ENOSPC);
-	for (uint32_t i = 0; i < RBX_MONITOR_WATCHES_MAX; i++)
-		rbx_monitor_unwatch(&cache.listener, addr, PAGE);
+	assert_int_equal(rbx_memory_monitor_watch(&cache.listener, addr, PAGE), -ENOSPC);
+	for (uint32_t i = 0; i < RBX_MEMORY_MONITOR_WATCHES_MAX; i++)
+		rbx_memory_monitor_unwatch(&cache.listener, addr, PAGE);
 	munmap(addr, PAGE);
 }
 
@@ -446,7 +448,7 @@ static void child_has_no_monitor(void **state)
 		alarm(60);
 		munmap(addr, PAGE);
 		pages_stamp(addr + PAGE, 1, NEW);
-		stand_in_open(&mine, RBX_MONITOR_USERFAULTFD);
+		stand_in_open(&mine, RBX_MEMORY_MONITOR_USERFAULTFD);
 		while (!mine.hits_count)
 			if (stand_in_read(&mine, addr + PAGE, 1, &word) || word != NEW)
 				_exit(1);
@@ -525,7 +527,7 @@ static void guards_are_told_by_the_program(void **state)
 /* No page is touched: the system may have none of them. */
 static void huge_pages_are_watched_if_whole(void **state)
 {
-	struct rbx_monitor_listener *listener = &cache.listener;
+	struct rbx_memory_monitor_listener *listener = &cache.listener;
 	uint8_t *addr = mmap(NULL, 2 * HUGE_BYTES, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_NORESERVE, -1, 0);
 	uint32_t told = stand_in_told(&cache);
@@ -533,11 +535,11 @@ static void huge_pages_are_watched_if_whole(void **state)
 	(void)state;
 	if (addr == MAP_FAILED)
 		skip(); /* the kernel has none of 2 MiB */
-	assert_int_equal(rbx_monitor_watch(listener, addr + PAGE, HUGE_BYTES), -EOPNOTSUPP);
-	assert_int_equal(rbx_monitor_watch(listener, addr, HUGE_BYTES), 0);
+	assert_int_equal(rbx_memory_monitor_watch(listener, addr + PAGE, HUGE_BYTES), -EOPNOTSUPP);
+	assert_int_equal(rbx_memory_monitor_watch(listener, addr, HUGE_BYTES), 0);
 	munmap(addr, 2 * HUGE_BYTES);
 	assert_int_equal(stand_in_told(&cache), told + 1);
-	rbx_monitor_unwatch(listener, addr, HUGE_BYTES);
+	rbx_memory_monitor_unwatch(listener, addr, HUGE_BYTES);
 }
 
 #define WATCHED(test) cmocka_unit_test_setup_teardown(test, setup, teardown)

@@ -55,18 +55,18 @@ static void map_program_at(uint8_t *addr)
 
 static void watch(void *addr, size_t pages)
 {
-	assert_int_equal(rbx_monitor_watch(&cache.listener, addr, pages * PAGE), 0);
+	assert_int_equal(rbx_memory_monitor_watch(&cache.listener, addr, pages * PAGE), 0);
 }
 
 static void unwatch(void *addr, size_t pages)
 {
-	rbx_monitor_unwatch(&cache.listener, addr, pages * PAGE);
+	rbx_memory_monitor_unwatch(&cache.listener, addr, pages * PAGE);
 }
 
 static int open_cache(void **state)
 {
 	(void)state;
-	stand_in_open(&cache, RBX_MONITOR_USERFAULTFD);
+	stand_in_open(&cache, RBX_MEMORY_MONITOR_USERFAULTFD);
 	return 0;
 }
 
@@ -91,10 +91,11 @@ static void refused_watch_leaves_nothing(void **state)
 
 	(void)state;
 	map_file_at(addr + PAGE);
-	assert_int_equal(rbx_monitor_watch(&cache.listener, addr, PAGES * PAGE), -EOPNOTSUPP);
+	assert_int_equal(rbx_memory_monitor_watch(&cache.listener, addr,
+						  PAGES * PAGE), -EOPNOTSUPP);
 	assert_false(kernel_watches_some());
 	munmap(addr + PAGE, PAGE);
-	assert_int_equal(rbx_monitor_watch(&cache.listener, addr, PAGES * PAGE), -EFAULT);
+	assert_int_equal(rbx_memory_monitor_watch(&cache.listener, addr, PAGES * PAGE), -EFAULT);
 	assert_false(kernel_watches_some());
 	munmap(addr, PAGES * PAGE);
 }
@@ -122,7 +123,7 @@ static uint8_t *move(uint8_t *from, uint8_t *to)
 	assert_ptr_equal(mremap(from, PAGES * PAGE, PAGES * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
 				to),
 			 to);
-	rbx_monitor_wait();
+	rbx_memory_monitor_wait();
 	return to;
 }
 
@@ -174,7 +175,7 @@ static void memory_that_moved_and_grew_is_not_watched(void **state)
 	to = mremap(addr, PAGES * PAGE, 2 * PAGES * PAGE, MREMAP_MAYMOVE);
 	assert_ptr_not_equal(to, MAP_FAILED);
 	assert_ptr_not_equal(to, addr);
-	rbx_monitor_wait();
+	rbx_memory_monitor_wait();
 	unwatch(addr, PAGES);
 	expect_nothing_or_older_kernel();
 	munmap(to, 2 * PAGES * PAGE);
@@ -258,17 +259,17 @@ static void leaving_gives_back_all_though_a_child_has_the_descriptor(void **stat
 	assert_false(kernel_watches_some());
 	munmap(addr, 2 * PAGES * PAGE);
 	end_child(child, go_on);
-	stand_in_open(&cache, RBX_MONITOR_USERFAULTFD);
+	stand_in_open(&cache, RBX_MEMORY_MONITOR_USERFAULTFD);
 }
 
 /* What a cache does when its context is closed. */
 static int close_in_child(uint8_t *addr)
 {
 	alarm(60);
-	if (rbx_monitor_watch(&cache.listener, addr, PAGE) != -EOPNOTSUPP)
+	if (rbx_memory_monitor_watch(&cache.listener, addr, PAGE) != -EOPNOTSUPP)
 		return 1;
 	unwatch(addr, PAGES);
-	rbx_monitor_leave(&cache.listener);
+	rbx_memory_monitor_leave(&cache.listener);
 	return 0;
 }
 
@@ -278,7 +279,7 @@ static int close_in_child_that_listens(uint8_t *addr)
 	static struct stand_in mine;
 	int result;
 
-	stand_in_open(&mine, RBX_MONITOR_USERFAULTFD);
+	stand_in_open(&mine, RBX_MEMORY_MONITOR_USERFAULTFD);
 	result = close_in_child(addr);
 	stand_in_close(&mine);
 	return result;

@@ -17,7 +17,7 @@ static bool overlaps(const struct stand_in_region *region, uintptr_t start, uint
 	return (uintptr_t)region->addr < end && start < (uintptr_t)region->addr + region->bytes;
 }
 
-static void changed(struct rbx_monitor_listener *listener, uintptr_t start, uintptr_t end)
+static void changed(struct rbx_memory_monitor_listener *listener, uintptr_t start, uintptr_t end)
 {
 	struct stand_in *cache = (struct stand_in *)listener;
 
@@ -37,13 +37,13 @@ static void changed(struct rbx_monitor_listener *listener, uintptr_t start, uint
 	pthread_mutex_unlock(&cache->lock);
 }
 
-void stand_in_open(struct stand_in *cache, enum rbx_monitor_mode mode)
+void stand_in_open(struct stand_in *cache, enum rbx_memory_monitor_mode mode)
 {
 	memset(cache, 0, sizeof(*cache));
 	pthread_mutex_init(&cache->lock, NULL);
 	pinning_open(&cache->device, STAND_IN_REGIONS_MAX);
 	cache->listener.changed = changed;
-	if (rbx_monitor_listen(&cache->listener, mode))
+	if (rbx_memory_monitor_listen(&cache->listener, mode))
 		fail_msg("%s", rbx_last_error());
 }
 
@@ -56,7 +56,7 @@ static unsigned int slot_of(const struct stand_in *cache, const struct stand_in_
 static void deregister(struct stand_in *cache, struct stand_in_region *region)
 {
 	if (region->is_watched)
-		rbx_monitor_unwatch(&cache->listener, region->addr, region->bytes);
+		rbx_memory_monitor_unwatch(&cache->listener, region->addr, region->bytes);
 	pinning_unpin(&cache->device, slot_of(cache, region));
 	pthread_mutex_lock(&cache->lock);
 	region->state = REGION_FREE;
@@ -111,7 +111,7 @@ void stand_in_close(struct stand_in *cache)
 {
 	reap(cache, REGION_CACHED);
 	reap(cache, REGION_DROPPED);
-	rbx_monitor_leave(&cache->listener);
+	rbx_memory_monitor_leave(&cache->listener);
 	pinning_close(&cache->device);
 }
 
@@ -128,7 +128,7 @@ static bool hit(struct stand_in *cache, uint8_t *addr, size_t pages, uint64_t *w
 {
 	bool found = false;
 
-	if (!rbx_monitor_is_settled(&cache->listener))
+	if (!rbx_memory_monitor_is_settled(&cache->listener))
 		return false;
 	pthread_mutex_lock(&cache->lock);
 	for (int i = 0; i < STAND_IN_REGIONS_MAX && !found; i++) {
@@ -168,7 +168,7 @@ int stand_in_read(struct stand_in *cache, uint8_t *addr, size_t pages, uint64_t 
 		return 0;
 	reap(cache, REGION_DROPPED);
 	region = enter(cache, addr, pages);
-	region->is_watched = !rbx_monitor_watch(&cache->listener, addr, pages * PAGE);
+	region->is_watched = !rbx_memory_monitor_watch(&cache->listener, addr, pages * PAGE);
 	err = pinning_pin(&cache->device, slot_of(cache, region), addr, pages * PAGE);
 	pthread_mutex_lock(&cache->lock);
 	if (!err)
@@ -186,7 +186,7 @@ uint32_t stand_in_told(struct stand_in *cache)
 {
 	uint32_t count;
 
-	rbx_monitor_wait();
+	rbx_memory_monitor_wait();
 	pthread_mutex_lock(&cache->lock);
 	count = cache->told_count;
 	pthread_mutex_unlock(&cache->lock);

@@ -39,7 +39,7 @@ struct stand_in_region {
 };
 
 struct stand_in {
-	struct rbx_monitor_listener listener; /* the first member */
+	struct rbx_memory_monitor_listener listener; /* the first member */
 	pthread_mutex_t lock; /* guards all below; taken in changed() */
 	struct pinning device; /* the lock is held to read */
 	struct stand_in_region regions[STAND_IN_REGIONS_MAX]; /* of the slots of the device */
@@ -50,7 +50,7 @@ struct stand_in {
 	bool is_deaf; /* changed() does nothing: shows that a stale registration is noticed */
 };
 
-void stand_in_open(struct stand_in *cache, enum rbx_monitor_mode mode);
+void stand_in_open(struct stand_in *cache, enum rbx_memory_monitor_mode mode);
 void stand_in_close(struct stand_in *cache);
 
 /*

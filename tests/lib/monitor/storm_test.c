@@ -32,7 +32,7 @@ static struct {
 static int setup(void **state)
 {
 	(void)state;
-	stand_in_open(&cache, RBX_MONITOR_USERFAULTFD);
+	stand_in_open(&cache, RBX_MEMORY_MONITOR_USERFAULTFD);
 	memset(&storm, 0, sizeof(storm));
 	return 0;
 }

@@ -45,7 +45,7 @@ static void watch(void *addr, size_t pages)
 {
 	int err;
 
-	while ((err = rbx_monitor_watch(&cache.listener, addr, pages * PAGE)) == -EAGAIN)
+	while ((err = rbx_memory_monitor_watch(&cache.listener, addr, pages * PAGE)) == -EAGAIN)
 		;
 	assert_int_equal(err, 0);
 }
@@ -54,7 +54,7 @@ static int open_cache(void **state)
 {
 	(void)state;
 	alarm(HANGS_SECONDS);
-	stand_in_open(&cache, RBX_MONITOR_USERFAULTFD);
+	stand_in_open(&cache, RBX_MEMORY_MONITOR_USERFAULTFD);
 	return 0;
 }
 
@@ -90,8 +90,8 @@ static void change_during_a_look_is_told(void **state)
 	watch(addr, 1);
 	assert_true(kernel_has_called());
 	assert_int_equal(stand_in_told(&cache), told + 1);
-	rbx_monitor_unwatch(&cache.listener, shared, PAGE);
-	rbx_monitor_unwatch(&cache.listener, addr, PAGE);
+	rbx_memory_monitor_unwatch(&cache.listener, shared, PAGE);
+	rbx_memory_monitor_unwatch(&cache.listener, addr, PAGE);
 	munmap(addr, PAGE);
 }
 
@@ -116,7 +116,7 @@ static void hole_that_is_filled_meanwhile_is_watched(void **state)
 	assert_true(kernel_has_called());
 	for (size_t page = 0; page < 3; page++)
 		assert_true(kernel_watches(addr + page * PAGE));
-	rbx_monitor_unwatch(&cache.listener, addr, 3 * PAGE);
+	rbx_memory_monitor_unwatch(&cache.listener, addr, 3 * PAGE);
 	munmap(addr, 3 * PAGE);
 }
 
@@ -146,7 +146,7 @@ static void begin_changes(struct changes *changes)
 		changes->pages[i] = map(1);
 		watch(changes->pages[i], 1);
 	}
-	rbx_monitor_tell_begin();
+	rbx_memory_monitor_tell_begin();
 	for (unsigned int i = 0; i < MANY; i++)
 		assert_int_equal(pthread_create(&changes->threads[i], NULL, unmap,
 						changes->pages[i]),
@@ -160,7 +160,7 @@ static void end_changes(struct changes *changes)
 {
 	for (unsigned int i = 0; i < MANY; i++) {
 		pthread_join(changes->threads[i], NULL);
-		rbx_monitor_unwatch(&cache.listener, changes->pages[i], PAGE);
+		rbx_memory_monitor_unwatch(&cache.listener, changes->pages[i], PAGE);
 	}
 }
 
@@ -171,7 +171,7 @@ static void changes_of_many_threads_are_all_told(void **state)
 
 	(void)state;
 	begin_changes(&changes);
-	rbx_monitor_tell_end();
+	rbx_memory_monitor_tell_end();
 	end_changes(&changes);
 	assert_int_equal(stand_in_told(&cache), told + MANY);
 }
@@ -204,7 +204,7 @@ static void source_reads_all_before_it_ends(void **state)
 	while (kernel_watches_some())
 		sched_yield();
 	usleep(10000); /* most often it is told to end by now */
-	rbx_monitor_tell_end();
+	rbx_memory_monitor_tell_end();
 	pthread_join(thread, NULL);
 	assert_int_equal(rbx_userfaultfd_open(text, sizeof(text)), 0);
 	end_changes(&changes);
@@ -219,10 +219,10 @@ static void *hold_the_gate(void *arg)
 {
 	pthread_barrier_t *barrier = arg;
 
-	rbx_monitor_tell_begin();
+	rbx_memory_monitor_tell_begin();
 	pthread_barrier_wait(barrier);
 	pthread_barrier_wait(barrier);
-	rbx_monitor_tell_end();
+	rbx_memory_monitor_tell_end();
 	return NULL;
 }
 
@@ -233,11 +233,11 @@ static int listen_in_child(void)
 	uint8_t *addr = map(1);
 
 	alarm(HANGS_SECONDS);
-	stand_in_open(&mine, RBX_MONITOR_USERFAULTFD);
-	if (rbx_monitor_watch(&mine.listener, addr, PAGE))
+	stand_in_open(&mine, RBX_MEMORY_MONITOR_USERFAULTFD);
+	if (rbx_memory_monitor_watch(&mine.listener, addr, PAGE))
 		return 1;
 	munmap(addr, PAGE);
-	rbx_monitor_unwatch(&mine.listener, addr, PAGE);
+	rbx_memory_monitor_unwatch(&mine.listener, addr, PAGE);
 	return stand_in_told(&mine) == 1 ? 0 : 2;
 }
 

@@ -100,10 +100,11 @@ static void holes_are_what_no_watch_covers(void **state)
 static void table_takes_as_many_as_it_says(void **state)
 {
 	(void)state;
-	for (uint32_t i = 0; i < RBX_MONITOR_WATCHES_MAX; i++)
-		rbx_watches_add(RBX_MONITOR_WATCHES_MAX - i, RBX_MONITOR_WATCHES_MAX - i + 1);
-	assert_int_equal(rbx_watches_count(), RBX_MONITOR_WATCHES_MAX);
-	for (uint32_t i = 0; i < RBX_MONITOR_WATCHES_MAX; i++)
+	for (uint32_t i = 0; i < RBX_MEMORY_MONITOR_WATCHES_MAX; i++)
+		rbx_watches_add(RBX_MEMORY_MONITOR_WATCHES_MAX - i,
+				RBX_MEMORY_MONITOR_WATCHES_MAX - i + 1);
+	assert_int_equal(rbx_watches_count(), RBX_MEMORY_MONITOR_WATCHES_MAX);
+	for (uint32_t i = 0; i < RBX_MEMORY_MONITOR_WATCHES_MAX; i++)
 		rbx_watches_remove(i + 1, i + 2);
 	assert_int_equal(rbx_watches_count(), 0);
 }

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * cached_test.c - buffers=cached: what is registered once is not registered again, and what
+ * cannot be kept goes as without a cache.
+ */
+#include "tests/lib/registering.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib/context.h"
+
+#define PAGE 4096u
+#define CACHED REGISTERED "buffers=cached tune_file=none "
+
+static struct tenant tenant;
+static uint64_t measured; /* registrations while the context was opened */
+
+static void open_with(const char *settings)
+{
+	tenant_open(&tenant, settings);
+	measured = registered(tenant.ctx);
+}
+
+static uint64_t made(void)
+{
+	return registered(tenant.ctx) - measured;
+}
+
+static uint8_t *map(size_t pages)
+{
+	uint8_t *memory = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(memory != MAP_FAILED);
+	tenant_fill(memory, pages * PAGE, 5);
+	return memory;
+}
+
+/* There and back again: what comes is what went. */
+static void there_and_back(uint8_t *memory, size_t bytes)
+{
+	uint8_t *model = malloc(bytes);
+
+	memcpy(model, memory, bytes);
+	assert_int_equal(tenant_transfer(&tenant, RBX_WRITE, memory, bytes, 0), 0);
+	memset(memory, 0, bytes);
+	assert_int_equal(tenant_transfer(&tenant, RBX_READ, memory, bytes, 0), 0);
+	assert_memory_equal(memory, model, bytes);
+	free(model);
+}
+
+static struct rbx_stats stats(void)
+{
+	return tenant_stats(tenant.ctx);
+}
+
+/* ---- What is kept -----------------------------------------------------------------*/
+
+static void what_was_registered_is_not_registered_again(void **state)
+{
+	uint8_t *memory = map(32);
+
+	(void)state;
+	open_with(CACHED);
+	for (int i = 0; i < 50; i++)
+		there_and_back(memory, 32 * PAGE);
+	there_and_back(memory + PAGE + 7, 20 * PAGE);
+	assert_int_equal(made(), 1);
+	assert_int_equal(stats().region_misses, 1);
+	assert_int_equal(stats().region_hits, 2 * 51 - 1);
+	assert_int_equal(stats().region_bytes, 32 * PAGE);
+	assert_int_equal(stats().region_evictions, 0);
+	assert_int_equal(stats().staged_bytes, 0);
+	assert_true(stats().region_spent_ns > 0);
+	tenant_close(&tenant);
+	munmap(memory, 32 * PAGE);
+}
+
+/* The known part is used, the rest is registered, and one work request has both. */
+static void buffer_in_several_regions_is_one_work_request(void **state)
+{
+	uint8_t *memory = map(8);
+	uint64_t work_requests;
+
+	(void)state;
+	open_with(CACHED);
+	there_and_back(memory + 3 * PAGE, 2 * PAGE);
+	work_requests = stats().work_requests;
+	there_and_back(memory + 100, 8 * PAGE - 200);
+	assert_int_equal(stats().region_partial_hits, 1);
+	assert_int_equal(made(), 3);
+	assert_int_equal(stats().region_bytes, 8 * PAGE);
+	assert_int_equal(stats().work_requests, work_requests + 2);
+	assert_int_equal(stats().staged_bytes, 0);
+	there_and_back(memory + 100, 8 * PAGE - 200);
+	assert_int_equal(made(), 3);
+	tenant_close(&tenant);
+	munmap(memory, 8 * PAGE);
+}
+
+static void memory_that_is_mapped_anew_is_registered_anew(void **state)
+{
+	uint8_t *memory = map(4);
+
+	(void)state;
+	open_with(CACHED);
+	there_and_back(memory, 4 * PAGE);
+	munmap(memory + PAGE, PAGE);
+	assert_ptr_equal(mmap(memory + PAGE, PAGE, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+			 memory + PAGE);
+	there_and_back(memory, 4 * PAGE);
+	assert_int_equal(stats().region_misses, 2);
+	assert_int_equal(made(), 2);
+	tenant_close(&tenant);
+	munmap(memory, 4 * PAGE);
+}
+
+static void regions_leave_if_there_is_no_room(void **state)
+{
+	uint8_t *memory = map(64);
+
+	(void)state;
+	open_with(CACHED "region_cache_bytes=64K region_policy=lru");
+	for (int i = 0; i < 160; i++)
+		there_and_back(memory + i % 16 * 4 * PAGE, 4 * PAGE);
+	assert_int_equal(stats().region_misses, 160);
+	assert_true(stats().region_evictions >= 156);
+	assert_true(stats().region_bytes <= 16 * PAGE);
+	assert_int_equal(stats().staged_bytes, 0);
+	tenant_close(&tenant);
+	munmap(memory, 64 * PAGE);
+}
+
+/* ---- What is not kept ---------------------------------------------------------------*/
+
+/* A device of that break-even; it registers for one request what is longer. */
+static void more_than_the_cache_has_room_for_goes_without_it(void **state)
+{
+	uint8_t *memory = map(64);
+	char settings[256];
+
+	(void)state;
+	snprintf(settings, sizeof(settings), "%s buffers=cached region_cache_bytes=64K",
+		 auto_settings);
+	open_with(settings);
+	there_and_back(memory, 64 * PAGE);
+	assert_int_equal(stats().region_bytes, 0);
+	assert_int_equal(made(), 2);
+	assert_all_end(tenant.ctx);
+	tenant_close(&tenant);
+	munmap(memory, 64 * PAGE);
+}
+
+static void files_are_registered_for_each_request(void **state)
+{
+	char path[] = "/tmp/rdmabox-cached.XXXXXX";
+	int fd = mkstemp(path);
+	uint8_t *memory;
+	char settings[256];
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, 64 * PAGE), 0);
+	memory = mmap(NULL, 64 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(memory != MAP_FAILED);
+	tenant_fill(memory, 64 * PAGE, 6);
+	snprintf(settings, sizeof(settings), "%s buffers=cached", auto_settings);
+	open_with(settings);
+	there_and_back(memory, 64 * PAGE);
+	assert_int_equal(made(), 2);
+	assert_all_end(tenant.ctx);
+	assert_int_equal(stats().region_hits, 0);
+	tenant_close(&tenant);
+	munmap(memory, 64 * PAGE);
+	close(fd);
+	unlink(path);
+}
+
+static void short_buffers_are_copied(void **state)
+{
+	uint8_t *memory = map(1);
+
+	(void)state;
+	open_with(CACHED);
+	there_and_back(memory, RBX_CACHED_BYTES_MIN - 1);
+	assert_int_equal(made(), 0);
+	assert_int_equal(stats().staged_bytes, 2 * (RBX_CACHED_BYTES_MIN - 1));
+	there_and_back(memory, RBX_CACHED_BYTES_MIN);
+	assert_int_equal(made(), 1);
+	assert_int_equal(stats().staged_bytes, 2 * (RBX_CACHED_BYTES_MIN - 1));
+	munmap(memory, PAGE);
+	tenant_close(&tenant);
+}
+
+static void nothing_is_kept_if_nobody_tells_of_changes(void **state)
+{
+	uint8_t *memory = map(64);
+	char settings[256], text[4096];
+
+	(void)state;
+	snprintf(settings, sizeof(settings), "%s buffers=cached memory_monitor=none",
+		 auto_settings);
+	open_with(settings);
+	rbx_describe(tenant.ctx, text, sizeof(text));
+	assert_non_null(strstr(text, "; kept: 1024 MiB in 4096 regions at most, by auto; "));
+	there_and_back(memory, 64 * PAGE);
+	assert_int_equal(made(), 2);
+	assert_all_end(tenant.ctx);
+	tenant_close(&tenant);
+	munmap(memory, 64 * PAGE);
+}
+
+/* With 64 pieces of a page each, a request of 64 pages must go, though it is in two regions and
+ * its buffer begins within a page: whole it is 64 pieces, cut 65. */
+static void request_for_which_pieces_are_short_goes_as_a_whole(void **state)
+{
+	uint8_t *memory = map(66);
+
+	(void)state;
+	open_with(CACHED "fragment_bytes=4K requests_max=64");
+	there_and_back(memory + 100, 10 * PAGE);
+	assert_int_equal(made(), 1);
+	there_and_back(memory + 100, 64 * PAGE);
+	assert_int_equal(stats().region_partial_hits, 1);
+	assert_int_equal(stats().errors, 0);
+	tenant_close(&tenant);
+	munmap(memory, 66 * PAGE);
+}
+
+/* ---- Options ------------------------------------------------------------------------*/
+
+static void options_that_make_no_sense_are_named(void **state)
+{
+	static const char *const bad[][2] = {
+		{ "region_policy=fifo", "auto|lru|mre|gdsf|s3fifo|sieve" },
+		{ "region_cache_regions=0", "1 to 16384" },
+		{ "region_cache_regions=16385", "1 to 16384" },
+		{ "region_cache_bytes=4095", "4096 to" },
+		{ "memory_monitor=hooks", "auto|userfaultfd|none" },
+		{ "buffers=cache", "auto|staging|direct|cached" },
+	};
+	struct rbx_options options;
+
+	(void)state;
+	rbx_options_defaults(&options);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(rbx_options_set(&options, bad[i][0]), -EINVAL);
+		assert_non_null(strstr(rbx_last_error(), bad[i][1]));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_was_registered_is_not_registered_again),
+		cmocka_unit_test(buffer_in_several_regions_is_one_work_request),
+		cmocka_unit_test(memory_that_is_mapped_anew_is_registered_anew),
+		cmocka_unit_test(regions_leave_if_there_is_no_room),
+		cmocka_unit_test(more_than_the_cache_has_room_for_goes_without_it),
+		cmocka_unit_test(files_are_registered_for_each_request),
+		cmocka_unit_test(short_buffers_are_copied),
+		cmocka_unit_test(nothing_is_kept_if_nobody_tells_of_changes),
+		cmocka_unit_test(request_for_which_pieces_are_short_goes_as_a_whole),
+		cmocka_unit_test(options_that_make_no_sense_are_named),
+	};
+
+	return cmocka_run_group_tests(tests, make_tune_file, remove_tune_file);
+}
