@@ -6,12 +6,14 @@
 #include "tests/lib/registering.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "core/random.h"
 #include "lib/context.h"
 
 #define PAGE 4096u
@@ -232,6 +234,75 @@ static void request_for_which_pieces_are_short_goes_as_a_whole(void **state)
 	munmap(memory, 66 * PAGE);
 }
 
+/* ---- Threads ----------------------------------------------------------------------*/
+
+#define THREADS 4u
+#define ROUNDS 150u
+#define COMMON_PAGES 64u
+#define PART_BYTES (TENANT_SLAB_BYTES / THREADS) /* of what was borrowed, for each thread */
+
+static uint8_t *common;
+
+static void count_up(struct rbx_request *request)
+{
+	RBX_FETCH_ADD((uint32_t *)request->user, 1);
+}
+
+/* Of one thread of many. */
+static void transfer(enum rbx_op op, const uint8_t *buf, uint32_t bytes, uint64_t offset)
+{
+	uint32_t done_count = 0;
+	struct rbx_request request = { .op = (uint8_t)op,
+				       .offset = offset,
+				       .length_bytes = bytes,
+				       .buf = (void *)(uintptr_t)buf,
+				       .complete = count_up,
+				       .user = &done_count };
+
+	tenant_submit(&tenant, &request);
+	tenant_wait(tenant.ctx, &done_count, 1, false);
+	assert_int_equal(request.status, 0);
+}
+
+/* Sends what all send from, in any pieces of it, and receives in memory that comes and goes. */
+static void *sender(void *arg)
+{
+	uint64_t offset = (uintptr_t)arg * PART_BYTES;
+	struct rbx_random random;
+
+	rbx_random_seed(&random, (uintptr_t)arg);
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		uint32_t bytes = 1 + rbx_random_below(&random, COMMON_PAGES * PAGE);
+		const uint8_t *from = common + rbx_random_below(&random,
+								COMMON_PAGES * PAGE - bytes + 1);
+		uint8_t *to = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		transfer(RBX_WRITE, from, bytes, offset);
+		transfer(RBX_READ, to, bytes, offset);
+		assert_memory_equal(to, from, bytes);
+		munmap(to, bytes);
+	}
+	return NULL;
+}
+
+static void threads_share_regions_while_memory_comes_and_goes(void **state)
+{
+	pthread_t threads[THREADS];
+
+	(void)state;
+	common = map(COMMON_PAGES);
+	open_with(CACHED "region_cache_bytes=512K region_cache_regions=32");
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, sender, (void *)i), 0);
+	for (uint32_t i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	assert_true(stats().region_hits && stats().region_partial_hits && stats().region_misses);
+	assert_int_equal(stats().errors, 0);
+	tenant_close(&tenant);
+	munmap(common, COMMON_PAGES * PAGE);
+}
+
 /* ---- Options ------------------------------------------------------------------------*/
 
 static void options_that_make_no_sense_are_named(void **state)
@@ -266,6 +337,7 @@ int main(void)
 		cmocka_unit_test(short_buffers_are_copied),
 		cmocka_unit_test(nothing_is_kept_if_nobody_tells_of_changes),
 		cmocka_unit_test(request_for_which_pieces_are_short_goes_as_a_whole),
+		cmocka_unit_test(threads_share_regions_while_memory_comes_and_goes),
 		cmocka_unit_test(options_that_make_no_sense_are_named),
 	};
 
