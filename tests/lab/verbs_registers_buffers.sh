@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# Buffers over real verbs: registered for each request, copied, or whichever is
-# cheaper, with every byte compared; too little locked memory; rdmabox tune.
+# Buffers over real verbs: registered for each request, registered once and kept, copied, or
+# whichever is cheaper, with every byte compared; too little locked memory; rdmabox tune.
 
 . "$(dirname "$(readlink -f "$0")")/verbs.sh"
 
@@ -28,6 +28,13 @@ bench "direct and long" --buffers direct --op mix:50 --block 512K --depth 4
 bench "direct, merged, on two queue pairs" --buffers direct --op write --pattern seq --qps 2
 [ "$(key merged_requests)" -gt 0 ] || fault "direct: nothing is merged"
 pass "each buffer is registered for its request, and none is copied"
+
+bench cached --buffers cached --op mix:50 --pattern rand
+[ "$(key region_hits)" -gt "$(key region_misses)" ] || fault "cached: registered again and again"
+[ "$(key staged_bytes)" = 0 ] || fault "cached: something is copied"
+bench "cached and long" --buffers cached --op mix:50 --block 512K --depth 4
+[ "$(key region_hits)" -gt "$(key region_misses)" ] || fault "cached: long buffers are not kept"
+pass "what was registered once stays registered"
 
 # A tuning file makes the break-even what the test wants.
 printf '{"version": 1, "devices": {"verbs rxe0:1": {"break_even_bytes": 65536}}}\n' \
@@ -60,7 +67,10 @@ as_nobody --buffers auto --block 512K --depth 8 --op write
 [ "$status" = 0 ] || { show; fault "auto with little locked memory: exit code $status"; }
 [ "$(key registration_failures)" -gt 0 ] || fault "auto: nothing was refused"
 [ "$(key staged_bytes)" -gt 0 ] || fault "auto: what was refused is not copied"
-pass "what cannot be pinned fails with direct, and is copied with auto"
+as_nobody --buffers cached --block 512K --depth 8 --op write
+[ "$status" = 0 ] || { show; fault "cached with little locked memory: exit code $status"; }
+[ "$(key registration_failures)" -gt 0 ] || fault "cached: nothing was refused"
+pass "what cannot be pinned fails with direct, and is copied with auto and cached"
 
 expect_success tune --fabric verbs --rounds 3 --out "$scratch/tuned" --json -
 [ "$(key fabric) $(key device)" = 'verbs rxe0:1' ] || fault "tune: of $(key fabric) $(key device)"
