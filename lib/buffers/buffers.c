@@ -390,14 +390,18 @@ static int cache_open(struct rbx_context *ctx)
 	return rbx_region_cache_open(&ctx->buffers.cache, ctx->device, &shape, mode);
 }
 
-/* Behind what is registered for one request only. */
-static void tell_cache(struct rbx_context *ctx)
+/* Behind what is registered for one request only. If nothing can be kept, the cache is closed. */
+static void cache_judge(struct rbx_buffers *buffers)
 {
-	struct rbx_buffers *buffers = &ctx->buffers;
+	bool keeps = rbx_region_cache_keeps(buffers->cache);
 	size_t at = strlen(buffers->why);
 
-	snprintf(buffers->why + at, sizeof(buffers->why) - at, "; kept: %s",
-		 rbx_region_cache_why(buffers->cache));
+	snprintf(buffers->why + at, sizeof(buffers->why) - at, "; kept: %s%s",
+		 keeps ? "" : "none: ", rbx_region_cache_why(buffers->cache));
+	if (keeps)
+		return;
+	rbx_region_cache_close(buffers->cache);
+	buffers->cache = NULL;
 }
 
 static int registering_open(struct rbx_context *ctx)
@@ -415,7 +419,7 @@ static int registering_open(struct rbx_context *ctx)
 	err = cache_open(ctx);
 	if (err)
 		goto out_registrar;
-	tell_cache(ctx);
+	cache_judge(buffers);
 	return 0;
 
 out_registrar:

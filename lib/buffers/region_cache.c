@@ -29,9 +29,6 @@
 /* How often a use begins anew, as what it waited for is gone, or the system refuses. */
 #define TRIES_MAX 8u
 
-/* A cookie is the registration, and in its lowest bit whether its memory is watched. */
-#define WATCHED 1u
-
 struct rbx_region_cache {
 	struct rbx_device *device;
 	struct rbx_memory_monitor_listener listener;
@@ -45,12 +42,14 @@ struct rbx_region_cache {
 	pthread_cond_t due; /* for the thread */
 	bool stop;
 	struct rbx_regions regions;
-	uint64_t failures, spent_ns, saved_ns; /* see rbx_region_cache_counters */
+	uint64_t spent_ns, saved_ns; /* see rbx_region_cache_counters */
+
+	uint64_t failures; /* atomic */
 };
 
 static struct rbx_mr *mr_of(const struct rbx_cached_region *region)
 {
-	return (struct rbx_mr *)(uintptr_t)(region->cookie & ~(uint64_t)WATCHED);
+	return (struct rbx_mr *)(uintptr_t)region->cookie;
 }
 
 static void *addr_of(const struct rbx_cached_region *region)
@@ -81,9 +80,7 @@ static uint32_t batch_retire_locked(struct rbx_region_cache *cache)
 		const struct rbx_cached_region *region = rbx_regions_at(&cache->regions, batch[i]);
 
 		mrs[i] = mr_of(region);
-		if (region->cookie & WATCHED)
-			rbx_memory_monitor_unwatch(&cache->listener, addr_of(region),
-						   bytes_of(region));
+		rbx_memory_monitor_unwatch(&cache->listener, addr_of(region), bytes_of(region));
 	}
 	start_ns = rbx_now_ns();
 	cache->device->ops->deregister_memory(cache->device, mrs, count);
@@ -134,6 +131,24 @@ static enum rbx_region_short lack_of(int err)
 	}
 }
 
+/* Memory is watched before it is registered. *lack: of what the system has not enough. */
+static int watched_register(struct rbx_region_cache *cache, const struct rbx_mr_init *init,
+			    struct rbx_mr **mr, enum rbx_region_short *lack, char *error)
+{
+	int err = rbx_memory_monitor_watch(&cache->listener, init->addr, init->length_bytes);
+
+	*lack = RBX_REGION_SHORT_OF_NOTHING;
+	if (err)
+		return err;
+	err = cache->device->ops->register_memory(cache->device, init, 1, mr, error);
+	if (!err)
+		return 0;
+	*lack = lack_of(err);
+	rbx_memory_monitor_unwatch(&cache->listener, init->addr, init->length_bytes);
+	RBX_ADD_RELAXED(&cache->failures, 1);
+	return err;
+}
+
 /* Registers what is promised. The lock is held, and let go meanwhile. *again: if it is refused,
  * whether another try is worth while. */
 static int promise_keep_locked(struct rbx_region_cache *cache, uint32_t slot, bool *again,
@@ -146,30 +161,21 @@ static int promise_keep_locked(struct rbx_region_cache *cache, uint32_t slot, bo
 		.rights = RBX_LOCAL_WRITE,
 		.memory_fd = -1,
 	};
+	enum rbx_region_short lack;
 	uint64_t start_ns;
-	bool is_watched;
 	struct rbx_mr *mr;
 	int err;
 
 	pthread_mutex_unlock(&cache->lock);
 	start_ns = rbx_now_ns();
-	is_watched = !rbx_memory_monitor_watch(&cache->listener, init.addr, init.length_bytes);
-	err = cache->device->ops->register_memory(cache->device, &init, 1, &mr, error);
-	if (err && is_watched)
-		rbx_memory_monitor_unwatch(&cache->listener, init.addr, init.length_bytes);
+	err = watched_register(cache, &init, &mr, &lack, error);
 	pthread_mutex_lock(&cache->lock);
 	cache->spent_ns += rbx_now_ns() - start_ns;
-	if (err) {
-		cache->failures++;
-		*again |= rbx_regions_refused(&cache->regions, slot, lack_of(err));
-		return err;
-	}
-	rbx_regions_registered(&cache->regions, slot,
-			       (uintptr_t)mr | (is_watched ? WATCHED : 0));
-	/* Nobody would hear of its changes. */
-	if (!is_watched && rbx_region_is_indexed(region))
-		rbx_regions_drop(&cache->regions, slot);
-	return 0;
+	if (err)
+		*again |= rbx_regions_refused(&cache->regions, slot, lack);
+	else
+		rbx_regions_registered(&cache->regions, slot, (uintptr_t)mr);
+	return err;
 }
 
 static int promises_keep_locked(struct rbx_region_cache *cache, const struct rbx_region_use *use,
@@ -312,7 +318,7 @@ void rbx_region_cache_counters(struct rbx_region_cache *cache,
 	pthread_mutex_lock(&cache->lock);
 	*counters = (struct rbx_region_cache_counters){
 		.regions = regions->counters,
-		.failures = cache->failures,
+		.failures = RBX_LOAD_RELAXED(&cache->failures),
 		.bytes = regions->registered_pages << RBX_REGION_PAGE_SHIFT,
 		.spent_ns = cache->spent_ns,
 		.saved_ns = cache->saved_ns,
@@ -327,6 +333,11 @@ static void tell(struct rbx_region_cache *cache, const struct rbx_regions_shape 
 	snprintf(cache->why, sizeof(cache->why), "%llu MiB in %u regions at most, by %s; %s",
 		 (unsigned long long)shape->bytes_max >> 20, shape->regions_max,
 		 shape->policy->name, cache->listener.why);
+}
+
+bool rbx_region_cache_keeps(const struct rbx_region_cache *cache)
+{
+	return cache->listener.source != RBX_MEMORY_MONITOR_NONE;
 }
 
 const char *rbx_region_cache_why(const struct rbx_region_cache *cache)

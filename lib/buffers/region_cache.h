@@ -16,8 +16,8 @@
  * A part is registered for reading and writing by the device. It begins at a page, and may end
  * behind the memory that was asked for.
  *
- * What cannot be watched, such as a mapping of a file, is registered for this use alone. So is
- * what changes while it is being registered.
+ * What cannot be watched, such as a mapping of a file, is refused. What changes while it is being
+ * registered is registered for this use alone.
  *
  * Regions that are due are deregistered by a thread of the cache, several by one call. Who needs
  * their room does not wait for that thread, but does it.
@@ -43,6 +43,8 @@ struct rbx_region_cache_counters {
  * -errno of rbx_memory_monitor_listen(); rbx_last_error() says more. */
 int rbx_region_cache_open(struct rbx_region_cache **cache, struct rbx_device *device,
 			  const struct rbx_regions_shape *shape, enum rbx_memory_monitor_mode mode);
+/* Whether anything tells of changes. If not, all is refused. */
+bool rbx_region_cache_keeps(const struct rbx_region_cache *cache);
 /* In words: how much is kept, and what tells of changes; for rbx_describe(). */
 const char *rbx_region_cache_why(const struct rbx_region_cache *cache);
 /* All uses must have been given back. NULL: does nothing. */
@@ -61,7 +63,7 @@ bool rbx_region_cache_is_settled(struct rbx_region_cache *cache);
  * Returns 0, or:
  *	-EAGAIN: others change the regions all the time
  *	-ENOBUFS: there is no room, as too much is in use
- *	-errno: of the device
+ *	-errno: of rbx_memory_monitor_watch(), such as -EOPNOTSUPP, or of the device
  * Context: may block for system calls; not in a callback of the monitor.
  */
 int rbx_region_cache_take(struct rbx_region_cache *cache, struct rbx_region_use *use,
