@@ -62,6 +62,9 @@ diff "$scratch/tables" - <<-'EOF' || fault "the tables do not add up"
 	|---|---|---|
 	| requests |  | 3000 in 3000 |
 EOF
+"$here/proof_tables" --sum <"$scratch/record.counts" >"$scratch/sum" || fault "there is no sum"
+[ "$(grep -c '^kept$' "$scratch/sum")" = 1 ] || fault "it is not added up"
+"$here/proof_tables" <"$scratch/sum" | diff "$scratch/tables" - || fault "the sum is another"
 
 touch "$scratch/bad"
 ! "$here/seeds.sh" --to 4000 --record "$scratch/record" "$scratch/rdmabox" named >"$scratch/out" ||

@@ -10,6 +10,7 @@
 # seeds that failed, seconds. It is not done again, so the proof may be stopped at any time, and
 # goes on where it was. What failed is printed. FILE.counts has what was counted, of which
 # tests/sim/proof_tables makes the tables of sim/PROOF.md, as it does of all that this prints.
+# The proof of this repository is sim/proof/record.
 #
 # Usage: tests/sim/seeds.sh [--seeds N] RDMABOX SCENARIO...
 #        tests/sim/seeds.sh --to SEED --record FILE RDMABOX SCENARIO...
