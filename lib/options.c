@@ -82,6 +82,13 @@ static int check_credential(const char *text)
 	return 0;
 }
 
+static int check_memory_monitor(const char *text)
+{
+	enum rbx_memory_monitor_mode mode;
+
+	return rbx_memory_monitor_mode_parse(text, &mode);
+}
+
 #define FIELD(name) offsetof(struct rbx_options, name)
 #define TEXT_BYTES(name) sizeof(((struct rbx_options *)0)->name)
 #define TEXT(name, check) \
@@ -135,7 +142,7 @@ static const struct option table[] = {
 	NUMBER("region_cache_bytes", KIND_U64, region_cache_bytes, 4096, INT64_MAX),
 	NUMBER("region_cache_regions", KIND_U32, region_cache_regions, 1, RBX_MEMORY_MONITOR_WATCHES_MAX),
 	CHOICE(region_policy, "auto|lru|mre|gdsf|s3fifo|sieve"),
-	CHOICE(memory_monitor, "auto|userfaultfd|none"),
+	TEXT(memory_monitor, check_memory_monitor),
 };
 
 #define OPTION_COUNT (sizeof(table) / sizeof(table[0]))

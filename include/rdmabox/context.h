@@ -58,8 +58,8 @@ struct rbx_options {
 	 *	direct	it is registered for its request (dynMR); if that fails,
 	 *		so does rbx_submit()
 	 *	cached	it is registered when it is first used, and stays registered for
-	 *		later requests, see `region_cache_bytes`. What cannot be kept is
-	 *		treated as by auto
+	 *		later requests, see `region_cache_bytes`. One below 16 KiB is
+	 *		copied. What cannot be kept is treated as by auto
 	 *	auto	a short one is copied, a long one is registered. The tuning
 	 *		file tells from which length on; if it does not, rbx_open()
 	 *		measures that in less than 20 ms. A buffer that cannot be

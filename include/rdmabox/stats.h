@@ -48,9 +48,9 @@ struct rbx_context;
 	X(checksum_repairs, "reads that wrote a bad copy anew")               \
 	X(messages_sent, "messages sent to programs that serve")              \
 	X(messages_received, "messages of theirs that a handler has had")     \
-	X(region_hits, "requests whose memory the cache had")                 \
-	X(region_partial_hits, "requests of whose memory it had a part")      \
-	X(region_misses, "requests of whose memory it had nothing")           \
+	X(region_hits, "buffers and segments that the cache had")            \
+	X(region_partial_hits, "those of which it had a part")                \
+	X(region_misses, "those of which it had nothing")                     \
 	X(region_evictions, "regions that left the cache")                    \
 	X(region_bytes, "bytes that the cache has registered now")            \
 	X(region_spent_ns, "time it spent registering, nanoseconds")          \

@@ -64,6 +64,11 @@ static int keys_are_short(const struct rbx_context *ctx)
 	return ctx->buffers.must_register ? too_many() : 0;
 }
 
+static bool is_short(const struct rbx_context *ctx, uint32_t length_bytes)
+{
+	return length_bytes < ctx->buffers.register_from_bytes;
+}
+
 /* *mr: NULL if the memory is to be copied. */
 static int register_memory(struct rbx_context *ctx, const void *addr,
 			   uint32_t length_bytes, uint8_t op, struct rbx_mr **mr)
@@ -72,7 +77,7 @@ static int register_memory(struct rbx_context *ctx, const void *addr,
 	int err;
 
 	*mr = NULL;
-	if (length_bytes < ctx->buffers.register_from_bytes)
+	if (is_short(ctx, length_bytes))
 		return 0;
 	err = rbx_registrar_register(ctx->buffers.registrar, (void *)addr,
 				     length_bytes,
@@ -154,6 +159,8 @@ static int segment_register(struct rbx_context *ctx, struct rbx_region_cache *ca
 			return 0;
 		use_give(ctx, &use);
 	}
+	if (is_short(ctx, range->length_bytes))
+		return 0;
 	key = rbx_local_keys_take(ctx->buffers.keys, 1);
 	if (!key)
 		return keys_are_short(ctx);
@@ -380,7 +387,7 @@ static int cache_open(struct rbx_context *ctx)
 		.regions_max = options->region_cache_regions,
 		.policy = rbx_region_policy_find(options->region_policy),
 	};
-	enum rbx_memory_monitor_mode mode = RBX_MEMORY_MONITOR_AUTO;
+	enum rbx_memory_monitor_mode mode;
 	int err = rbx_memory_monitor_mode_parse(options->memory_monitor, &mode);
 
 	if (err)

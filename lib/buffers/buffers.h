@@ -33,9 +33,9 @@
 #include "core/request.h"
 #include "include/rdmabox/rdmabox.h"
 
-/* Shorter memory is not looked up in the cache: copying it takes no longer than to ask whether
- * memory is being changed. */
-#define RBX_CACHED_BYTES_MIN 1024u
+/* Shorter memory is copied, and not looked up in the cache: a look-up asks the kernel whether
+ * memory is being changed, and takes as long as to copy so much (bench/registration). */
+#define RBX_CACHED_BYTES_MIN (16u << 10)
 
 struct rbx_buffers {
 	/* Shorter requests are copied; 0: none; UINT64_MAX: all. Used only if no one key

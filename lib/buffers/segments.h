@@ -15,8 +15,6 @@
 #include "include/rdmabox/rdmabox.h"
 #include "lib/buffers/local_keys.h"
 
-struct rbx_context;
-
 struct rbx_segment_walk {
 	const struct rbx_segment *segments; /* of the request; NULL: it has a buffer */
 	const struct rbx_local_key *key; /* of the next byte or of a later one; NULL: no more */

@@ -11,7 +11,6 @@ int rbx_memory_monitor_mode_parse(const char *text, enum rbx_memory_monitor_mode
 	static const char *const names[] = {
 		[RBX_MEMORY_MONITOR_AUTO] = "auto",
 		[RBX_MEMORY_MONITOR_USERFAULTFD] = "userfaultfd",
-		[RBX_MEMORY_MONITOR_HOOKS] = "hooks",
 		[RBX_MEMORY_MONITOR_NONE] = "none",
 	};
 
@@ -21,6 +20,6 @@ int rbx_memory_monitor_mode_parse(const char *text, enum rbx_memory_monitor_mode
 		*mode = (enum rbx_memory_monitor_mode)i;
 		return 0;
 	}
-	return rbx_error(-EINVAL, "memory_monitor=%s: must be one of auto|userfaultfd|hooks|none",
+	return rbx_error(-EINVAL, "memory_monitor=%s: must be one of auto|userfaultfd|none",
 			 text);
 }

@@ -284,8 +284,6 @@ int rbx_memory_monitor_listen(struct rbx_memory_monitor_listener *listener,
 	int err;
 
 	RBX_ASSERT(listener->changed);
-	if (mode == RBX_MEMORY_MONITOR_HOOKS)
-		return rbx_error(-ENOTSUP, "memory_monitor=hooks: there are none in this version");
 	watch_forks();
 	err = choose_source(listener, mode);
 	if (err)

@@ -30,7 +30,6 @@
  *	userfaultfd	The kernel tells, whoever made the call, glibc's free() too. The
  *			thread that called munmap() waits in the kernel until the monitor has
  *			read the event (userfaultfd.c).
- *	hooks		Not there yet; asking for it fails.
  *	none		Only rbx_memory_changed(). The program must declare what is stable.
  *
  * What cannot be seen is not watched, if that can be known:
@@ -70,7 +69,6 @@
 enum rbx_memory_monitor_mode {
 	RBX_MEMORY_MONITOR_AUTO, /* userfaultfd if it works, else none */
 	RBX_MEMORY_MONITOR_USERFAULTFD,
-	RBX_MEMORY_MONITOR_HOOKS,
 	RBX_MEMORY_MONITOR_NONE,
 };
 

@@ -198,7 +198,7 @@ static bool need_more(struct rbx_volume *volume, const struct need *has, const s
 	    rbx_piece_pool_take(&volume->control.flow.pool, (uint32_t)(now->pieces - has->pieces),
 				&more))
 		return false;
-	if (now->bounces == has->bounces ||
+	if (now->bounces <= has->bounces ||
 	    (now->bounces <= RBX_BOUNCES_MAX &&
 	     !rbx_bounces_take(&volume->bounces, (uint32_t)(now->bounces - has->bounces),
 			       bounce))) {
@@ -232,9 +232,10 @@ static void regions_cut(struct rbx_volume *volume, struct rbx_request *const req
 	if (need_more(volume, has, &now, pieces, bounce))
 		return;
 	for (i = 0; i < count; i++) {
-		if (rbx_buffers_keys(requests[i]))
-			rbx_buffers_register_whole(volume->ctx, requests[i]);
-		need_add(volume, &now, requests[i]);
+		if (!rbx_buffers_keys(requests[i]))
+			continue;
+		rbx_buffers_register_whole(volume->ctx, requests[i]);
+		need_add(volume, &now, requests[i]); /* as it was: no more than it has */
 	}
 }
 

@@ -29,7 +29,7 @@ bench "direct, merged, on two queue pairs" --buffers direct --op write --pattern
 [ "$(key merged_requests)" -gt 0 ] || fault "direct: nothing is merged"
 pass "each buffer is registered for its request, and none is copied"
 
-bench cached --buffers cached --op mix:50 --pattern rand
+bench cached --buffers cached --op mix:50 --pattern rand --block 16K
 [ "$(key region_hits)" -gt "$(key region_misses)" ] || fault "cached: registered again and again"
 [ "$(key staged_bytes)" = 0 ] || fault "cached: something is copied"
 bench "cached and long" --buffers cached --op mix:50 --block 512K --depth 4

@@ -7,11 +7,16 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include <linux/userfaultfd.h>
 
 #include "core/random.h"
 #include "lib/context.h"
@@ -86,23 +91,23 @@ static void what_was_registered_is_not_registered_again(void **state)
 /* The known part is used, the rest is registered, and one work request has both. */
 static void buffer_in_several_regions_is_one_work_request(void **state)
 {
-	uint8_t *memory = map(8);
+	uint8_t *memory = map(12);
 	uint64_t work_requests;
 
 	(void)state;
 	open_with(CACHED);
-	there_and_back(memory + 3 * PAGE, 2 * PAGE);
+	there_and_back(memory + 3 * PAGE, 4 * PAGE);
 	work_requests = stats().work_requests;
-	there_and_back(memory + 100, 8 * PAGE - 200);
+	there_and_back(memory + 100, 12 * PAGE - 200);
 	assert_int_equal(stats().region_partial_hits, 1);
 	assert_int_equal(made(), 3);
-	assert_int_equal(stats().region_bytes, 8 * PAGE);
+	assert_int_equal(stats().region_bytes, 12 * PAGE);
 	assert_int_equal(stats().work_requests, work_requests + 2);
 	assert_int_equal(stats().staged_bytes, 0);
-	there_and_back(memory + 100, 8 * PAGE - 200);
+	there_and_back(memory + 100, 12 * PAGE - 200);
 	assert_int_equal(made(), 3);
 	tenant_close(&tenant);
-	munmap(memory, 8 * PAGE);
+	munmap(memory, 12 * PAGE);
 }
 
 static void memory_that_is_mapped_anew_is_registered_anew(void **state)
@@ -177,7 +182,7 @@ static void files_are_registered_for_each_request(void **state)
 	assert_int_equal(made(), 2);
 	assert_all_end(tenant.ctx);
 	assert_int_equal(stats().region_hits, 0);
-	there_and_back(memory, PAGE); /* short ones are copied, as ever */
+	there_and_back(memory, 4 * PAGE); /* below the break-even: copied, as ever */
 	assert_int_equal(made(), 2);
 	tenant_close(&tenant);
 	munmap(memory, 64 * PAGE);
@@ -187,7 +192,7 @@ static void files_are_registered_for_each_request(void **state)
 
 static void short_buffers_are_copied(void **state)
 {
-	uint8_t *memory = map(1);
+	uint8_t *memory = map(RBX_CACHED_BYTES_MIN / PAGE);
 
 	(void)state;
 	open_with(CACHED);
@@ -197,8 +202,48 @@ static void short_buffers_are_copied(void **state)
 	there_and_back(memory, RBX_CACHED_BYTES_MIN);
 	assert_int_equal(made(), 1);
 	assert_int_equal(stats().staged_bytes, 2 * (RBX_CACHED_BYTES_MIN - 1));
-	munmap(memory, PAGE);
+	munmap(memory, RBX_CACHED_BYTES_MIN);
 	tenant_close(&tenant);
+}
+
+static bool is_changing; /* the kernel says so */
+
+/* Calls of the library come here. */
+int ioctl(int fd, unsigned long request, ...)
+{
+	void *arg;
+	va_list args;
+
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	if (request == UFFDIO_WRITEPROTECT && is_changing) {
+		errno = EAGAIN;
+		return -1;
+	}
+	return (int)syscall(SYS_ioctl, fd, request, arg);
+}
+
+/* The region may be of memory that is gone. */
+static void region_is_not_used_while_memory_changes(void **state)
+{
+	uint8_t *memory = map(32);
+	char settings[256];
+
+	(void)state;
+	snprintf(settings, sizeof(settings), "%s buffers=cached", auto_settings);
+	open_with(settings);
+	there_and_back(memory, 32 * PAGE);
+	assert_int_equal(made(), 1);
+	is_changing = true;
+	there_and_back(memory, 32 * PAGE);
+	is_changing = false;
+	assert_int_equal(made(), 3);
+	there_and_back(memory, 32 * PAGE);
+	assert_int_equal(made(), 3);
+	assert_int_equal(stats().region_hits, 3);
+	tenant_close(&tenant);
+	munmap(memory, 32 * PAGE);
 }
 
 static void nothing_is_kept_if_nobody_tells_of_changes(void **state)
@@ -337,6 +382,7 @@ int main(void)
 		cmocka_unit_test(more_than_the_cache_has_room_for_goes_without_it),
 		cmocka_unit_test(files_are_registered_for_each_request),
 		cmocka_unit_test(short_buffers_are_copied),
+		cmocka_unit_test(region_is_not_used_while_memory_changes),
 		cmocka_unit_test(nothing_is_kept_if_nobody_tells_of_changes),
 		cmocka_unit_test(request_for_which_pieces_are_short_goes_as_a_whole),
 		cmocka_unit_test(threads_share_regions_while_memory_comes_and_goes),

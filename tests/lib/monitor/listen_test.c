@@ -76,17 +76,17 @@ static void listeners_have_a_bound(void **state)
 
 static void modes_are_parsed(void **state)
 {
-	static const char *const names[] = { "auto", "userfaultfd", "hooks", "none" };
+	static const char *const names[] = { "auto", "userfaultfd", "none" };
 	enum rbx_memory_monitor_mode mode;
 
 	(void)state;
-	for (unsigned int i = 0; i < 4; i++) {
+	for (unsigned int i = 0; i < 3; i++) {
 		assert_int_equal(rbx_memory_monitor_mode_parse(names[i], &mode), 0);
 		assert_int_equal(mode, i);
 	}
 	assert_int_equal(rbx_memory_monitor_mode_parse("uffd", &mode), -EINVAL);
 	assert_string_equal(rbx_last_error(),
-			    "memory_monitor=uffd: must be one of auto|userfaultfd|hooks|none");
+			    "memory_monitor=uffd: must be one of auto|userfaultfd|none");
 }
 
 /* As containers do it. */
