@@ -193,9 +193,11 @@ static void files_are_registered_for_each_request(void **state)
 static void short_buffers_are_copied(void **state)
 {
 	uint8_t *memory = map(RBX_CACHED_BYTES_MIN / PAGE);
+	char settings[256];
 
 	(void)state;
-	open_with(CACHED);
+	snprintf(settings, sizeof(settings), "%s buffers=cached", auto_settings);
+	open_with(settings);
 	there_and_back(memory, RBX_CACHED_BYTES_MIN - 1);
 	assert_int_equal(made(), 0);
 	assert_int_equal(stats().staged_bytes, 2 * (RBX_CACHED_BYTES_MIN - 1));
