@@ -208,7 +208,7 @@ static void short_buffers_are_copied(void **state)
 	tenant_close(&tenant);
 }
 
-static bool is_changing; /* the kernel says so */
+static bool is_changing; /* atomic: the kernel says so */
 
 /* Calls of the library come here. */
 int ioctl(int fd, unsigned long request, ...)
@@ -219,7 +219,7 @@ int ioctl(int fd, unsigned long request, ...)
 	va_start(args, request);
 	arg = va_arg(args, void *);
 	va_end(args);
-	if (request == UFFDIO_WRITEPROTECT && is_changing) {
+	if (request == UFFDIO_WRITEPROTECT && RBX_LOAD_ACQUIRE(&is_changing)) {
 		errno = EAGAIN;
 		return -1;
 	}
@@ -237,9 +237,9 @@ static void region_is_not_used_while_memory_changes(void **state)
 	open_with(settings);
 	there_and_back(memory, 32 * PAGE);
 	assert_int_equal(made(), 1);
-	is_changing = true;
+	RBX_STORE_RELEASE(&is_changing, true);
 	there_and_back(memory, 32 * PAGE);
-	is_changing = false;
+	RBX_STORE_RELEASE(&is_changing, false);
 	assert_int_equal(made(), 3);
 	there_and_back(memory, 32 * PAGE);
 	assert_int_equal(made(), 3);
