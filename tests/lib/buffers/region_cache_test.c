@@ -179,6 +179,7 @@ static void what_is_in_use_is_kept_until_it_is_given_back(void **state)
 	map_at(memory, 4, 6);
 	use_once(memory, 4 * PAGE);
 	assert_int_equal(pinning_nic_alive(&nic), 2);
+	usleep(100 * WAIT_US); /* the thread of the cache has nothing to do, and sleeps */
 	rbx_region_cache_give(cache, use.parts, use.count);
 	wait_for_alive(1);
 	munmap(memory, 4 * PAGE);
