@@ -103,14 +103,29 @@ struct range {
 	uint32_t segment;
 };
 
+/* The cache, for the requests of one call. */
+struct asking {
+	struct rbx_region_cache *cache; /* NULL: it is not asked */
+	bool is_settled; /* else it is not known whether memory is being changed */
+};
+
+/* Before the first look-up of a call, and after the program knew all its addresses. */
+static bool is_settled(struct asking *asking)
+{
+	if (!asking->is_settled && !rbx_region_cache_is_settled(asking->cache))
+		asking->cache = NULL;
+	asking->is_settled = true;
+	return asking->cache;
+}
+
 /* Whether the cache has regions of the range now. */
-static bool use_take(struct rbx_region_cache *cache, const struct range *range,
-		     struct rbx_region_use *use)
+static bool use_take(struct asking *asking, const struct range *range, struct rbx_region_use *use)
 {
 	char error[RBX_ERROR_TEXT_MAX];
 
-	return cache && range->length_bytes >= RBX_CACHED_BYTES_MIN &&
-	       !rbx_region_cache_take(cache, use, range->addr, range->length_bytes, error);
+	return asking->cache && range->length_bytes >= RBX_CACHED_BYTES_MIN &&
+	       is_settled(asking) &&
+	       !rbx_region_cache_take(asking->cache, use, range->addr, range->length_bytes, error);
 }
 
 /* Makes a key of each region of a use, and moves the chain behind *end. */
@@ -146,7 +161,7 @@ static void use_give(struct rbx_context *ctx, const struct rbx_region_use *use)
 }
 
 /* The keys of a segment go behind *end: of regions, or one that is registered for it. */
-static int segment_register(struct rbx_context *ctx, struct rbx_region_cache *cache,
+static int segment_register(struct rbx_context *ctx, struct asking *asking,
 			    const struct range *range, uint8_t op, struct rbx_local_key ***end)
 {
 	struct rbx_region_use use;
@@ -154,7 +169,7 @@ static int segment_register(struct rbx_context *ctx, struct rbx_region_cache *ca
 	struct rbx_mr *mr;
 	int err;
 
-	if (use_take(cache, range, &use)) {
+	if (use_take(asking, range, &use)) {
 		if (use_list(ctx, &use, range, end))
 			return 0;
 		use_give(ctx, &use);
@@ -179,7 +194,7 @@ static int segment_register(struct rbx_context *ctx, struct rbx_region_cache *ca
 	return 0;
 }
 
-static int segments_register(struct rbx_context *ctx, struct rbx_region_cache *cache,
+static int segments_register(struct rbx_context *ctx, struct asking *asking,
 			     struct rbx_request *request)
 {
 	struct rbx_local_key *first = NULL, **end = &first;
@@ -190,7 +205,7 @@ static int segments_register(struct rbx_context *ctx, struct rbx_region_cache *c
 		const struct range range = { segment->addr, segment->length_bytes, i };
 
 		if (!segment->region)
-			err = segment_register(ctx, cache, &range, request->op, &end);
+			err = segment_register(ctx, asking, &range, request->op, &end);
 	}
 	/* Also after a failure: they are released. */
 	if (first)
@@ -199,17 +214,17 @@ static int segments_register(struct rbx_context *ctx, struct rbx_region_cache *c
 }
 
 /* Uses the regions that the cache has of the buffer. */
-static bool buffer_is_cached(struct rbx_context *ctx, struct rbx_region_cache *cache,
+static bool buffer_is_cached(struct rbx_context *ctx, struct asking *asking,
 			     struct rbx_request *request)
 {
 	const struct range range = { request->buf, request->length_bytes, 0 };
 	struct rbx_local_key *first = NULL, **end = &first;
 	struct rbx_region_use use;
 
-	if (!use_take(cache, &range, &use))
+	if (!use_take(asking, &range, &use))
 		return false;
 	if (use.count == 1) {
-		KEY(request) = HAS_KEY | rbx_region_cache_mr(cache, use.parts[0])->lkey;
+		KEY(request) = HAS_KEY | rbx_region_cache_mr(asking->cache, use.parts[0])->lkey;
 		HELD(request) = (uint64_t)use.parts[0] * RBX_BUFFERS_HELD | RBX_BUFFERS_HOLD_REGION;
 		return true;
 	}
@@ -221,16 +236,15 @@ static bool buffer_is_cached(struct rbx_context *ctx, struct rbx_region_cache *c
 	return true;
 }
 
-/* cache: NULL: it is not asked */
-static int register_one(struct rbx_context *ctx, struct rbx_region_cache *cache,
+static int register_one(struct rbx_context *ctx, struct asking *asking,
 			struct rbx_request *request)
 {
 	struct rbx_mr *mr;
 	int err;
 
 	if (request->segments)
-		return segments_register(ctx, cache, request);
-	if (KEY(request) || buffer_is_cached(ctx, cache, request))
+		return segments_register(ctx, asking, request);
+	if (KEY(request) || buffer_is_cached(ctx, asking, request))
 		return 0;
 	err = register_memory(ctx, request->buf, request->length_bytes,
 			      request->op, &mr);
@@ -261,7 +275,7 @@ int rbx_buffers_register(struct rbx_context *ctx,
 			 struct rbx_request *const requests[],
 			 unsigned int count)
 {
-	struct rbx_region_cache *cache = ctx->buffers.cache;
+	struct asking asking = { .cache = ctx->buffers.cache };
 	unsigned int i;
 	int err;
 
@@ -270,10 +284,8 @@ int rbx_buffers_register(struct rbx_context *ctx,
 	err = segments_bound(requests, count);
 	if (err)
 		return err;
-	if (cache && !rbx_region_cache_is_settled(cache))
-		cache = NULL;
 	for (i = 0; i < count; i++) {
-		err = register_one(ctx, cache, requests[i]);
+		err = register_one(ctx, &asking, requests[i]);
 		if (err)
 			goto out_release;
 	}
@@ -289,10 +301,11 @@ out_release:
 
 void rbx_buffers_register_whole(struct rbx_context *ctx, struct rbx_request *request)
 {
+	struct asking nobody = { .cache = NULL };
 	int err;
 
 	rbx_buffers_release(ctx, request);
-	err = register_one(ctx, NULL, request);
+	err = register_one(ctx, &nobody, request);
 	/* With buffers=cached, what cannot be registered is copied. */
 	RBX_ASSERT(!err);
 }
